@@ -1,0 +1,1 @@
+"""The configuration: YAML groups that a user edits, and their types."""

@@ -1,0 +1,79 @@
+"""The part of the settings that is read when a process starts: OpenMP's waiting, the allocator.
+
+No torch here: the process that reads these variables does not exist yet.
+
+Sources: the OpenMP specification (OMP_WAIT_POLICY), libgomp's manual (GOMP_SPINCOUNT), PyTorch's
+CUDA semantics notes (PYTORCH_CUDA_ALLOC_CONF), PyTorch's performance tuning guide (LD_PRELOAD of
+jemalloc or tcmalloc).
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+
+from hotlap.errors import InvalidTrial
+from hotlap.settings import Settings
+
+SPINS = {"active": "1000000000", "passive": "0"}
+"""libgomp's spin count for each wait policy; it reads the policy, and the count to be sure."""
+
+LIBRARY_FOLDERS = (
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+    "/usr/local/lib",
+)
+LIBRARY_PATTERNS = {
+    "jemalloc": ("libjemalloc.so*",),
+    "tcmalloc": ("libtcmalloc.so*", "libtcmalloc_minimal.so*"),
+}
+
+
+def process_environment(settings: Settings, base: Mapping[str, str]) -> dict[str, str]:
+    """The environment a training process must start with, over `base`.
+
+    Raises:
+        InvalidTrial: The allocator's library is not on this machine.
+    """
+    env = dict(base)
+    env.update(variables(settings, base))
+    return env
+
+
+def variables(settings: Settings, base: Mapping[str, str]) -> dict[str, str]:
+    """Only the variables that `settings` put there; what the user set stays where they are silent.
+
+    Raises:
+        InvalidTrial: The allocator's library is not on this machine.
+    """
+    new = {}
+    if settings.omp_wait_policy != "default":
+        new["OMP_WAIT_POLICY"] = settings.omp_wait_policy.upper()
+        new["GOMP_SPINCOUNT"] = SPINS[settings.omp_wait_policy]
+    if settings.intraop_threads is not None:
+        new["OMP_NUM_THREADS"] = str(settings.intraop_threads)
+    if settings.allocator != "default":
+        path = allocator_library(settings.allocator)
+        if path is None:
+            raise InvalidTrial(
+                f"allocator={settings.allocator} needs its shared library, and none was found in "
+                f"{', '.join(LIBRARY_FOLDERS)}; install it or take allocator=default"
+            )
+        old = base.get("LD_PRELOAD", "")
+        new["LD_PRELOAD"] = f"{path}:{old}" if old else path
+    if settings.cuda_alloc_conf:
+        # Both names: torch 2.9 renamed the variable and older releases know the old one only.
+        new["PYTORCH_ALLOC_CONF"] = settings.cuda_alloc_conf
+        new["PYTORCH_CUDA_ALLOC_CONF"] = settings.cuda_alloc_conf
+    return new
+
+
+def allocator_library(name: str) -> str | None:
+    """Path of the allocator's shared library, or None where it is not installed."""
+    for pattern in LIBRARY_PATTERNS[name]:
+        for folder in LIBRARY_FOLDERS:
+            if found := sorted(glob.glob(f"{folder}/{pattern}"), key=len):
+                return found[0]
+    return None

@@ -1,0 +1,127 @@
+"""Job and events: how the tuner process and a worker speak, by files in the trial's folder.
+
+`job.json` is the order, written once. `events.jsonl` is the answer, appended a line at a time;
+`worker.log` has all that the process printed. No torch here: both processes use this.
+
+Each event is a JSON object with `event` (its name) and `t` (seconds of CLOCK_MONOTONIC, the same
+clock in all processes of the machine):
+
+    started   pid
+    built     startup_s, device, n_parameters, batch_size, n_epoch_steps (null if unknown), notes
+              (settings that could not be put in force: [{"setting":, "reason":}, ...])
+    facts     the workload's facts, answered to a job of kind "probe" (see hotlap/inspect_workload.py)
+    warmup    a block before the window: like `block`
+    warm      warmup_s, compile_s, reason ("settled" or "cap")
+    block     steps, samples, seconds, data_wait_s, other_cpu_share, loss
+    finished  startup_s, compile_s, epoch_start_s, peak_device_bytes, peak_host_bytes, n_skipped_steps
+    failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Window:
+    """How long a trial warms up and is timed. All times in seconds.
+
+    Attributes:
+        max_s: The timed part ends here, or earlier when it is precise enough.
+        min_s: The timed part is never shorter.
+        block_s: About how long one block is; always a whole multiple of `num_workers` steps.
+        precision: The window ends when the half width of the rate's 95 % interval is this share.
+        max_warmup_s: Warm-up ends here with a warning, settled or not; the time in which a
+            compiler works is not counted.
+        first_step_s: A trial whose first step takes longer has the outcome timeout.
+        silence_s: So has one which is silent for longer than this between two events.
+    """
+
+    max_s: float = 8.0
+    min_s: float = 2.0
+    block_s: float = 0.5
+    precision: float = 0.02
+    max_warmup_s: float = 15.0
+    first_step_s: float = 120.0
+    silence_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is to do.
+
+    Attributes:
+        workload: Dotted path of a function that returns a `hotlap.Workload`.
+        args: Its keyword arguments.
+        settings: Settings as plain data (see hotlap.Settings.to_dict).
+        window: How to time it.
+        kind: "window" times training, "probe" answers the workload's facts, "full_run" trains.
+        seed: For torch, numpy and random before the workload is built.
+        import_path: Folders that go first on the worker's sys.path.
+        run: For "full_run": epochs, checkpoint, resume, ... (see hotlap/full_run.py).
+    """
+
+    workload: str
+    args: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    window: Window = field(default_factory=Window)
+    kind: str = "window"
+    seed: int = 0
+    import_path: tuple[str, ...] = ()
+    run: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write `folder/job.json`, aside first and then renamed into place."""
+        write_text(folder / "job.json", json.dumps(asdict(self), indent=1))
+
+    @classmethod
+    def read(cls, folder: Path) -> Job:
+        """Read `folder/job.json`."""
+        data = json.loads((folder / "job.json").read_text())
+        data["window"] = Window(**data["window"])
+        data["import_path"] = tuple(data["import_path"])
+        return cls(**data)
+
+
+class EventLog:
+    """Appends events to `folder/events.jsonl`, each in one write, so a reader sees whole lines."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fd = os.open(folder / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def __call__(self, event: str, **values: Any) -> None:
+        """Append one event."""
+        line = json.dumps({"event": event, "t": time.monotonic(), **values}) + "\n"
+        os.write(self._fd, line.encode())
+
+
+class EventReader:
+    """Reads the events of `folder/events.jsonl` as they come."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "events.jsonl"
+        self._offset = 0
+
+    def new(self) -> list[dict[str, Any]]:
+        """The events appended since the last call; a line still being written waits."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        return [json.loads(line) for line in whole.splitlines()]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file aside and rename it into place: nobody ever reads half of it."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(text)
+    aside.replace(path)

@@ -1,0 +1,204 @@
+"""Measurement: the raw blocks of one trial and what is derived from them.
+
+The rate is robust: a 20 % trimmed mean of the blocks' seconds per sample, with the interval of
+Tukey and McLaughlin (1963; Wilcox, Introduction to Robust Estimation, section 4.3). One block in
+five may be spoilt by a neighbour on the machine without moving the answer.
+
+No torch here: the tuner derives the same numbers from the same events.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+TRIM = 0.2
+
+T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
+         2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
+         2.060, 2.056, 2.052, 2.048, 2.045, 2.042)  # fmt: skip
+"""Student's t, 97.5 % quantile, for 1 to 30 degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A timed piece of training: a whole multiple of `num_workers` steps.
+
+    Attributes:
+        steps: Optimizer updates.
+        samples: Samples trained on.
+        seconds: Wall clock between two device synchronizations.
+        data_wait_s: Of these, seconds blocked in `next(loader)`.
+        other_cpu_share: CPU that others than the trial used, in cores' share 0..1 of the machine.
+        loss: The last step's loss, or None.
+    """
+
+    steps: int
+    samples: int
+    seconds: float
+    data_wait_s: float = 0.0
+    other_cpu_share: float = 0.0
+    loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A rate in samples per second with its 95 % interval; `low` is 0 and `high` inf if unknown."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def precision(self) -> float:
+        """Half width of the interval as a share of the value."""
+        return (self.high - self.low) / (2 * self.value) if self.value > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one trial measured. Derived numbers are properties; raw blocks are kept.
+
+    Attributes:
+        blocks: The window's blocks.
+        warmup: The blocks before it, slow ones included.
+        startup_s: Building the workload and starting the loader, until the first batch.
+        compile_s: Compilation and autotuning: how much longer warm-up took than steady steps.
+        epoch_start_s: What an epoch's start costs more than a steady step.
+        epochs_in_blocks: True if a block holds whole epochs, their starts included.
+        n_epoch_steps: Steps in an epoch, None if unknown.
+        peak_device_bytes: Peak of torch's reserved device memory, None without a device.
+        peak_host_bytes: Peak resident memory of the trial's processes, workers included.
+        n_skipped_steps: Updates that the GradScaler skipped within the window.
+        gpu: Means of the GPU watch's counters while the window ran; absent ones are missing.
+        notes: Settings that could not be put in force: {"setting":, "reason":}.
+        settled: False if warm-up ended by its cap.
+    """
+
+    blocks: tuple[Block, ...]
+    warmup: tuple[Block, ...] = ()
+    startup_s: float = 0.0
+    warmup_s: float = 0.0
+    compile_s: float = 0.0
+    epoch_start_s: float = 0.0
+    epochs_in_blocks: bool = False
+    n_epoch_steps: int | None = None
+    peak_device_bytes: int | None = None
+    peak_host_bytes: int | None = None
+    n_skipped_steps: int = 0
+    gpu: dict[str, float] = field(default_factory=dict)
+    notes: tuple[dict[str, str], ...] = ()
+    settled: bool = True
+    tokens_per_sample: int | None = None
+
+    @property
+    def steady(self) -> Rate:
+        """Samples per second between epoch borders, robust over the blocks."""
+        return steady_rate(self.blocks)
+
+    @property
+    def rate(self) -> Rate:
+        """Samples per second with the epoch starts spread over the epoch's steps."""
+        steady = self.steady
+        if self.epochs_in_blocks or not self.n_epoch_steps or self.epoch_start_s <= 0:
+            return steady
+        samples = self.samples_per_step * self.n_epoch_steps
+        share = 1 / (1 + self.epoch_start_s * steady.value / samples)
+        return Rate(steady.value * share, steady.low * share, steady.high * share)
+
+    @property
+    def samples_per_s(self) -> float:
+        """The goal: `rate` without its doubt."""
+        return self.rate.value
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens per second, where the workload says how many a sample has."""
+        return self.samples_per_s * self.tokens_per_sample if self.tokens_per_sample else None
+
+    @property
+    def samples_per_step(self) -> float:
+        """Mean samples of one step."""
+        steps = sum(b.steps for b in self.blocks)
+        return sum(b.samples for b in self.blocks) / steps if steps else 0.0
+
+    @property
+    def step_time_s(self) -> float:
+        """Steady seconds for one step."""
+        rate = self.steady.value
+        return self.samples_per_step / rate if rate > 0 else math.inf
+
+    @property
+    def data_wait_share(self) -> float:
+        """Share of the window blocked in `next(loader)`, 0..1."""
+        seconds = sum(b.seconds for b in self.blocks)
+        return sum(b.data_wait_s for b in self.blocks) / seconds if seconds else 0.0
+
+    @property
+    def other_cpu_share(self) -> float:
+        """Share of the machine's CPU that others used while the window ran, 0..1."""
+        seconds = sum(b.seconds for b in self.blocks)
+        used = sum(b.other_cpu_share * b.seconds for b in self.blocks)
+        return used / seconds if seconds else 0.0
+
+    @classmethod
+    def from_events(
+        cls, events: Iterable[dict[str, Any]], gpu: dict[str, float] | None = None
+    ) -> Measurement:
+        """Build it from a trial's events, finished or not."""
+        blocks: list[Block] = []
+        warmup: list[Block] = []
+        found: dict[str, Any] = {"gpu": gpu or {}}
+        for event in events:
+            name = event["event"]
+            if name in ("block", "warmup"):
+                block = Block(**{k: event[k] for k in Block.__dataclass_fields__ if k in event})
+                (blocks if name == "block" else warmup).append(block)
+            elif name == "warm":
+                found["settled"] = event["reason"] == "settled"
+            found.update({k: v for k, v in event.items() if k in _PLAIN})
+        found["notes"] = tuple(found.get("notes", ()))
+        return cls(blocks=tuple(blocks), warmup=tuple(warmup), **found)
+
+
+_PLAIN = (
+    "startup_s",
+    "warmup_s",
+    "compile_s",
+    "epoch_start_s",
+    "epochs_in_blocks",
+    "n_epoch_steps",
+    "peak_device_bytes",
+    "peak_host_bytes",
+    "n_skipped_steps",
+    "notes",
+    "tokens_per_sample",
+)
+
+
+def steady_rate(blocks: Iterable[Block]) -> Rate:
+    """The trimmed-mean rate of `blocks` with its 95 % interval.
+
+    Two blocks give a wide interval, one gives none (0 to inf), no block gives the rate 0.
+    """
+    times = sorted(b.seconds / b.samples for b in blocks if b.samples > 0)
+    n = len(times)
+    if n == 0:
+        return Rate(0.0, 0.0, math.inf)
+    g = int(TRIM * n)
+    middle = times[g : n - g]
+    mean = sum(middle) / len(middle)
+    if n == 1:
+        return Rate(1 / mean, 0.0, math.inf)
+    winsorized = [times[g]] * g + middle + [times[n - g - 1]] * g
+    centre = sum(winsorized) / n
+    variance = sum((t - centre) ** 2 for t in winsorized) / (n - 1)
+    half = t_quantile(len(middle) - 1) * math.sqrt(variance / n) / (1 - 2 * g / n)
+    return Rate(1 / mean, 1 / (mean + half), 1 / (mean - half) if half < mean else math.inf)
+
+
+def t_quantile(df: int) -> float:
+    """Student's t quantile for a two-sided 95 % interval; normal beyond 30 degrees of freedom."""
+    return T_975[df - 1] if df <= len(T_975) else 1.96

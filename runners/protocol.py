@@ -1,0 +1,52 @@
+"""Runner: runs one job and hands its events on as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from hotlap.job import Job
+from hotlap.measurement import Measurement
+
+Outcome = Literal["ok", "pruned", "oom", "timeout", "crash", "invalid", "diverged"]
+"""How a trial ended."""
+
+FAILED: tuple[Outcome, ...] = ("oom", "timeout", "crash", "invalid", "diverged")
+
+Watch = Callable[[dict[str, Any]], bool]
+"""Called with each event; True stops the trial, whose outcome is then `pruned`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a job.
+
+    Attributes:
+        outcome: How it ended.
+        measurement: What was measured, also by a trial that was stopped midway.
+        reason: One readable line for any outcome but ok; empty for ok.
+        traceback: The worker's own traceback, or the end of its log, for a failure.
+        events: All events, raw.
+        folder: The trial's folder.
+        wall_s: From the order until the last process of the trial was gone.
+    """
+
+    outcome: Outcome
+    measurement: Measurement
+    reason: str = ""
+    traceback: str = ""
+    events: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    folder: Path | None = None
+    wall_s: float = 0.0
+
+
+class Runner(Protocol):
+    """Anything that can run a job: processes on this machine, or a recorded table."""
+
+    def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
+        """Run `job` in `folder` and return what came of it; never raises for a trial's failure."""
+
+    def close(self) -> None:
+        """Leave nothing behind."""
