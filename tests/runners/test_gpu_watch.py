@@ -1,0 +1,134 @@
+import threading
+import time
+
+import pytest
+
+from runners.gpu_watch import GpuWatch, Sample, means, read, throttle_reasons, visible_device
+
+
+def nvml_is_here() -> bool:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return False
+    pynvml.nvmlShutdown()
+    return True
+
+
+def samples(name: str, values: list[float]) -> list[Sample]:
+    """One reading each second, from t=0."""
+    return [Sample(float(t), {name: value}) for t, value in enumerate(values)]
+
+
+@pytest.mark.skipif(nvml_is_here(), reason="this machine has NVML")
+def test_a_machine_without_nvml_gives_nothing_and_says_nothing(capfd):
+    with GpuWatch(0) as watch:
+        pass
+    assert watch.means() == {}
+    assert capfd.readouterr() == ("", "")
+    assert "gpu-watch" not in {t.name for t in threading.enumerate()}
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not nvml_is_here(), reason="no NVML on this machine")
+def test_a_gpu_tells_its_memory_and_its_thread_ends():
+    with GpuWatch(0, period_s=0.02) as watch:
+        time.sleep(0.5)
+    assert watch.means()["gpu_memory_bytes"] > 0
+    assert "gpu-watch" not in {t.name for t in threading.enumerate()}
+
+
+def test_a_gpu_that_the_environment_hides_is_not_watched(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with GpuWatch(0) as watch:
+        pass
+    assert watch.means() == {}
+
+
+def test_only_readings_within_the_timed_window_count():
+    found = means(samples("power_w", [900.0, 100.0, 200.0, 300.0, 900.0]), t0=1.0, t1=3.0)
+    assert found == {"gpu_power_w": 200.0}
+
+
+def test_without_a_window_all_readings_count():
+    assert means(samples("utilization_share", [0.0, 0.5, 1.0])) == {"gpu_utilization_share": 0.5}
+
+
+def test_a_window_without_a_reading_gives_nothing():
+    assert means(samples("energy_j", [1.0, 2.0]), t0=0.2, t1=0.8) == {}
+
+
+def test_energy_is_what_was_used_between_the_windows_ends():
+    counter = samples("energy_j", [1000.0, 1100.0, 1300.0, 1400.0])
+    assert means(counter, t0=0.5, t1=2.5)["gpu_energy_j"] == pytest.approx(1350 - 1050)
+    assert means(counter)["gpu_energy_j"] == pytest.approx(400)
+
+
+def test_throttle_shares_name_the_reasons_that_were_seen():
+    idle, power_cap, thermal = 0x1, 0x4, 0x20
+    found = means(samples("throttle_mask", [idle, power_cap, power_cap | thermal, 0]))
+    assert found == {
+        "gpu_throttle_share": 0.5,
+        "gpu_throttle_gpu_idle_share": 0.25,
+        "gpu_throttle_sw_power_cap_share": 0.5,
+        "gpu_throttle_sw_thermal_slowdown_share": 0.25,
+    }
+
+
+def test_the_names_of_the_throttle_bits_are_nvmls_own():
+    import pynvml
+
+    assert throttle_reasons(pynvml.nvmlClocksThrottleReasonHwSlowdown) == ("hw_slowdown",)
+    assert throttle_reasons(pynvml.nvmlClocksThrottleReasonSwPowerCap) == ("sw_power_cap",)
+    assert throttle_reasons(pynvml.nvmlClocksThrottleReasonHwThermalSlowdown) == (
+        "hw_thermal_slowdown",
+    )
+    assert len(throttle_reasons(pynvml.nvmlClocksThrottleReasonAll)) == 11
+
+
+def test_an_unknown_throttle_bit_is_told_by_its_number():
+    assert throttle_reasons(1 << 20 | 0x8) == ("hw_slowdown", "bit_20")
+    assert throttle_reasons(0) == ()
+
+
+def test_a_refused_counter_is_never_asked_again_and_a_busy_one_is():
+    import pynvml
+
+    asked = []
+
+    def refuse(code: int) -> float:
+        asked.append(code)
+        raise pynvml.NVMLError(code)
+
+    counters = {
+        "power_w": lambda: refuse(pynvml.NVML_ERROR_NOT_SUPPORTED),
+        "energy_j": lambda: refuse(pynvml.NVML_ERROR_NO_PERMISSION),
+        "sm_clock_mhz": lambda: refuse(pynvml.NVML_ERROR_TIMEOUT),
+        "memory_bytes": lambda: 5,
+    }
+    assert [read(counters, pynvml.NVMLError).values for _ in range(3)] == [{"memory_bytes": 5}] * 3
+    assert asked.count(pynvml.NVML_ERROR_NOT_SUPPORTED) == 1
+    assert asked.count(pynvml.NVML_ERROR_NO_PERMISSION) == 1
+    assert asked.count(pynvml.NVML_ERROR_TIMEOUT) == 3
+
+
+@pytest.mark.parametrize(
+    ("device", "visible", "expected"),
+    [
+        (1, None, 1),
+        (0, "3,1", 3),
+        (1, " 3 , 1 ", 1),
+        (0, "GPU-8932f937,GPU-77", "GPU-8932f937"),
+        (0, "MIG-12ab", "MIG-12ab"),
+        (2, "0,1", None),
+        (0, "", None),
+        (0, "-1", None),
+        (1, "0,-1,2", None),
+        (2, "0,none,2", None),
+        ("GPU-55", "0", "GPU-55"),
+    ],
+)
+def test_cudas_index_is_read_through_cuda_visible_devices(device, visible, expected):
+    assert visible_device(device, visible) == expected
