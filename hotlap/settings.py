@@ -112,7 +112,7 @@ class Settings:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every setting that means something: without those that need loader workers if there are none."""
+        """Every setting that means something: with 0 workers, none of those that need workers."""
         values = asdict(self)
         if self.num_workers == 0:
             for name in NEEDS_WORKERS:

@@ -1,0 +1,152 @@
+"""What a trial's process does: read the job, put the settings in force, answer with events."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib
+import os
+import random
+import re
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from hotlap.errors import Diverged, HotlapError, InvalidTrial
+from hotlap.job import EventLog, Job
+from hotlap.resources import OtherCpu, peak_host_bytes, shared_memory_hint
+from hotlap.settings import Settings
+from hotlap.window import Feed, WindowTimer
+from hotlap.workload import Workload
+
+OUT_OF_MEMORY = re.compile(
+    r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory", re.I
+)
+SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
+MAX_SKIPPED = 0.5
+"""With more than this share of skipped updates fp16 does not train; the trial has diverged."""
+
+
+def main(folder: Path) -> int:
+    """Do the job in `folder`; every failure becomes an event, never an exception."""
+    started = time.monotonic()
+    emit = EventLog(folder)
+    emit("started", pid=os.getpid())
+    # Asked by the runner when the trial is silent for too long: where does it hang?
+    faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
+    job = Job.read(folder)
+    try:
+        sys.path[:0] = [path for path in job.import_path if path not in sys.path]
+        _seed(job.seed)
+        _do(job, emit, started)
+    except BaseException as error:
+        traceback.print_exc()
+        emit("failed", **failure(error, job))
+        return 1
+    return 0
+
+
+def _do(job: Job, emit: EventLog, started: float) -> None:
+    from hotlap import apply
+
+    settings = Settings.from_dict(job.settings)
+    notes = list(apply.apply_process(settings))
+    workload = build(job.workload, job.args)
+    if job.kind == "probe":
+        from hotlap.inspect_workload import facts
+
+        emit("facts", facts=facts(workload))
+        return
+    applied = apply.apply(workload, settings)
+    emit(
+        "built",
+        startup_s=time.monotonic() - started,
+        device=str(applied.device),
+        tokens_per_sample=workload.tokens_per_sample,
+        n_epoch_steps=applied.n_epoch_steps,
+        notes=[*notes, *applied.notes],
+    )
+    if job.kind == "full_run":
+        from hotlap.full_run import train
+
+        train(workload, applied, job, emit)
+        return
+    cuda = applied.device.type == "cuda"
+    timer = WindowTimer(
+        applied.step,
+        Feed(applied.loader, applied.n_epoch_steps, time.perf_counter),
+        workload.count,
+        job.window,
+        num_workers=settings.num_workers,
+        n_prefetched=settings.num_workers * settings.prefetch_factor,
+        persistent_workers=settings.persistent_workers,
+        emit=emit,
+        synchronize=(lambda: torch.cuda.synchronize(applied.device)) if cuda else lambda: None,
+        other_cpu_share=OtherCpu(),
+    )
+    blocks = timer.run()
+    n_skipped = applied.n_skipped_steps()
+    n_steps = sum(block.steps for block in blocks)
+    if n_skipped > MAX_SKIPPED * n_steps:
+        raise Diverged(
+            f"the GradScaler skipped {n_skipped} updates in a window of {n_steps} steps, "
+            "so fp16 hardly trains this workload"
+        )
+    emit(
+        "finished",
+        peak_device_bytes=torch.cuda.max_memory_reserved(applied.device) if cuda else None,
+        peak_host_bytes=peak_host_bytes(),
+        n_skipped_steps=n_skipped,
+    )
+
+
+def build(dotted: str, args: dict[str, Any]) -> Workload:
+    """Call the function at `dotted` with `args`.
+
+    Raises:
+        InvalidTrial: There is no such function, or what it returns is no Workload.
+    """
+    module_name, _, name = dotted.rpartition(".")
+    function = getattr(importlib.import_module(module_name), name, None)
+    if function is None:
+        raise InvalidTrial(f"module {module_name} has no function {name}; check model.workload")
+    workload = function(**args)
+    if not isinstance(workload, Workload):
+        raise InvalidTrial(
+            f"{dotted} returned {type(workload).__name__}; it has to return a hotlap.Workload"
+        )
+    return workload
+
+
+def failure(error: BaseException, job: Job) -> dict[str, str]:
+    """A failed event's values: the outcome, one readable line, the traceback."""
+    text = f"{type(error).__name__}: {error}".strip()
+    line = text.splitlines()[0]
+    if isinstance(error, Diverged):
+        outcome, line = "diverged", str(error)
+    elif isinstance(error, HotlapError):
+        outcome, line = "invalid", str(error)
+    elif SHARED_MEMORY.search(text):
+        outcome, line = "oom", shared_memory_hint(job.settings, text)
+    elif isinstance(error, (MemoryError, torch.OutOfMemoryError)) or OUT_OF_MEMORY.search(text):
+        outcome, line = "oom", f"{line} (peak host memory {_mib(peak_host_bytes())} MiB)"
+    else:
+        outcome = "crash"
+    return {"outcome": outcome, "error": line, "traceback": traceback.format_exc()}
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)
+    with contextlib.suppress(RuntimeError):  # a broken CUDA is the workload's to report
+        torch.manual_seed(seed)
+
+
+def _mib(n_bytes: int) -> int:
+    return n_bytes // 2**20

@@ -1,0 +1,322 @@
+"""Runs each trial in a process of its own, forked from a server that has imported torch.
+
+There is one server for each distinct process environment (OpenMP's waiting, the allocator),
+started on first use. See hotlap/fork_server.py for the other side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import hotlap
+from hotlap.environment import process_environment
+from hotlap.errors import InvalidTrial
+from hotlap.job import EventReader, Job, Window
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from runners.gpu_watch import GpuWatch
+from runners.protocol import Outcome, Run, Watch
+
+POLL_S = 0.02
+"""Between two looks at a trial's events; a look costs some 20 microseconds."""
+
+DUMP_S = 0.3
+"""What a hanging worker gets to write where its threads stand."""
+
+SERVER_START_S = 300.0
+BURY_S = 10.0
+"""A server that has not buried a killed trial by then is killed, with all that it started."""
+
+BOOT = """
+import sys
+root = sys.argv.pop(1)
+sys.path[0] = root
+import hotlap.fork_server
+sys.path[:] = [*sys.path[1:], root]
+hotlap.fork_server.main()
+"""
+"""Starts a server whose last import folder is hotlap's own, so that a user's `runners` or `conf`
+is never hidden by ours; the current folder, which may hold a `random.py`, is not on the path."""
+
+LOG_TAIL = 40
+MARK = "HOTLAP_TRIAL"
+"""Stands in the environment of all that a runner starts, so that nothing gets lost."""
+
+
+class ProcessRunner:
+    """Trials as processes on this machine, one at a time.
+
+    Args:
+        preload: Modules that the servers import beforehand.
+        env: The environment to start from; this process's own by default.
+        gpu_watch: Whether to read the GPU's counters while a trial runs, where there are any.
+    """
+
+    def __init__(
+        self,
+        preload: Sequence[str] = ("torch", "torchvision"),
+        env: Mapping[str, str] | None = None,
+        gpu_watch: bool = True,
+    ) -> None:
+        self._preload = tuple(preload)
+        self._env = dict(os.environ if env is None else env)
+        self._servers: dict[tuple[tuple[str, str], ...], _Server] = {}
+        self._gpu_watch = gpu_watch
+
+    def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
+        """Run `job` in `folder`; a trial's failure comes back as data.
+
+        Args:
+            job: What to do.
+            folder: The trial's folder; made if it is not there.
+            watch: Sees each event; True stops the trial (outcome `pruned`).
+            timeout_s: The trial is killed after so many seconds (outcome `timeout`).
+        """
+        start = time.monotonic()
+        folder.mkdir(parents=True, exist_ok=True)
+        job.write(folder)
+        try:
+            settings = Settings.from_dict(job.settings)
+            server = self._server(process_environment(settings, self._env))
+        except InvalidTrial as error:
+            return Run("invalid", Measurement(()), str(error), folder=folder)
+        with GpuWatch() if self._gpu_watch else contextlib.nullcontext() as gpu:
+            trial = _Trial(server, job.window, folder, watch, start + timeout_s)
+            outcome, reason = trial.follow()
+        counters = gpu.means(*_window_times(trial.events)) if gpu is not None else {}
+        traceback = trial.traceback or (_tail(folder) if outcome not in ("ok", "pruned") else "")
+        return Run(
+            outcome,
+            Measurement.from_events(trial.events, counters),
+            reason,
+            traceback,
+            tuple(trial.events),
+            folder,
+            time.monotonic() - start,
+        )
+
+    def close(self) -> None:
+        """End the servers and all that came of them."""
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
+
+    def __enter__(self) -> ProcessRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _server(self, env: dict[str, str]) -> _Server:
+        key = tuple(sorted(env.items()))
+        server = self._servers.get(key)
+        if server is None or not server.alive():
+            if server is not None:
+                server.close()
+            server = self._servers[key] = _Server(self._preload, env)
+        return server
+
+
+class _Trial:
+    """Follows one trial from its order until nothing of it is left."""
+
+    def __init__(
+        self, server: _Server, window: Window, folder: Path, watch: Watch, deadline: float
+    ) -> None:
+        self._server = server
+        self._window = window
+        self._watch = watch
+        self._deadline = deadline
+        self._folder = folder
+        self._reader = EventReader(folder)
+        self.events: list[dict[str, Any]] = []
+        self.traceback = ""
+
+    def follow(self) -> tuple[Outcome, str]:
+        """Run it. Returns the outcome and, unless it is ok, the reason."""
+        pid = self._server.start(self._folder)
+        stopped: tuple[Outcome, str] | None = None
+        self._heard = time.monotonic()
+        try:
+            while True:
+                gone = self._server.wait_gone(pid, POLL_S)
+                for event in self._reader.new():
+                    self.events.append(event)
+                    self._heard = time.monotonic()
+                    if stopped is None and gone is None and self._watch(event):
+                        stopped = ("pruned", "")
+                        self._server.kill(pid)
+                if gone is not None:
+                    return stopped or self._ended(gone)
+                if stopped is None and (late := self._late()):
+                    stopped = ("timeout", late)
+                    self._server.dump(pid)
+                    self._server.kill(pid)
+        finally:
+            self._server.bury(pid)
+
+    def _late(self) -> str:
+        now = time.monotonic()
+        names = {event["event"] for event in self.events}
+        if now > self._deadline:
+            return "the trial ran out of the time it was given"
+        silent = now - self._heard
+        if "built" in names and not names & {"warmup", "block", "step"}:
+            if silent > self._window.first_step_s:
+                return (
+                    f"no step was done within {self._window.first_step_s:g} s of the start; the "
+                    "loader gave no batch or the first step hangs (the log says where it stood)"
+                )
+        elif "warmup" in names and silent > self._window.silence_s:
+            return f"no block ended within {self._window.silence_s:g} s"
+        return ""
+
+    def _ended(self, status: int) -> tuple[Outcome, str]:
+        last = self.events[-1] if self.events else {"event": "nothing"}
+        if last["event"] in ("finished", "facts", "trained") and status == 0:
+            return "ok", ""
+        if last["event"] == "failed":
+            self.traceback = last["traceback"]
+            return last["outcome"], last["error"]
+        if status == -signal.SIGKILL:
+            return "oom", "the worker was killed from outside, most likely for want of host memory"
+        how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
+        return "crash", f"the worker ended with {how} after its event '{last['event']}'"
+
+
+class _Server:
+    """The tuner's handle on one fork server."""
+
+    def __init__(self, preload: Sequence[str], env: Mapping[str, str]) -> None:
+        self._mark = uuid.uuid4().hex
+        root = str(Path(hotlap.__file__).parents[1])
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", BOOT, root, ",".join(preload)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**env, MARK: self._mark},
+            start_new_session=True,  # a terminal's Ctrl-C reaches the tuner alone
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._orders = self._process.stdin
+        self._answers = self._process.stdout
+        os.set_blocking(self._answers.fileno(), False)
+        self._buffer = b""
+        self._gone: dict[int, int] = {}  # trials of which nothing is left, with their exit status
+        self._await("ready", SERVER_START_S)
+
+    def alive(self) -> bool:
+        """Whether it still serves."""
+        return self._process.poll() is None
+
+    def start(self, folder: Path) -> int:
+        """Fork a worker for the job in `folder`; returns its process id, also its group's."""
+        self._order(run=str(folder.absolute()))
+        return int(self._await("pid", SERVER_START_S)["pid"])
+
+    def wait_gone(self, pid: int, seconds: float) -> int | None:
+        """The trial's exit status (minus the signal's number if killed) once all of it is gone."""
+        if pid not in self._gone:
+            self._read(seconds)
+        if pid in self._gone or self.alive():
+            return self._gone.get(pid)
+        return -signal.SIGKILL
+
+    def kill(self, pid: int) -> None:
+        """Kill the trial's whole group."""
+        self._order(kill=pid)
+
+    def dump(self, pid: int) -> None:
+        """Ask the worker to write its threads' stacks into its log."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGUSR1)
+            time.sleep(DUMP_S)
+
+    def bury(self, pid: int) -> None:
+        """Make sure that nothing of the trial is left, whatever happened."""
+        deadline = time.monotonic() + BURY_S
+        while self.wait_gone(pid, POLL_S) is None:
+            self.kill(pid)
+            if time.monotonic() > deadline:
+                self._process.kill()
+                self._process.wait()
+        if not self.alive():
+            _kill_marked(self._mark)
+
+    def close(self) -> None:
+        """End the server; it kills what it has forked."""
+        with contextlib.suppress(BrokenPipeError):
+            self._orders.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._answers.close()
+        _kill_marked(self._mark)
+
+    def _order(self, **order: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it died: wait_gone says so
+            self._orders.write((json.dumps(order) + "\n").encode())
+            self._orders.flush()
+
+    def _await(self, key: str, seconds: float) -> dict[str, Any]:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for answer in self._read(0.1):
+                if key in answer:
+                    return answer
+            if not self.alive():
+                break
+        raise RuntimeError(
+            f"the fork server ended with code {self._process.poll()} before it said '{key}'; "
+            f"try: {sys.executable} -c 'import torch'"
+        )
+
+    def _read(self, seconds: float) -> list[dict[str, Any]]:
+        ready, _, _ = select.select([self._answers], [], [], seconds)
+        if ready:
+            data = self._answers.read()
+            if not data:
+                time.sleep(POLL_S)  # its end; `alive` will say so in a moment
+            self._buffer += data or b""
+        *lines, self._buffer = self._buffer.split(b"\n")
+        answers = [json.loads(line) for line in lines]
+        self._gone.update({a["gone"]: a["status"] for a in answers if "gone" in a})
+        return answers
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill every process whose environment carries `mark`: descendants that left the group."""
+    wanted = f"{MARK}={mark}".encode()
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if wanted in environ.read_bytes():
+                os.kill(int(environ.parent.name), signal.SIGKILL)
+        except OSError:
+            continue  # not ours to read, or gone
+
+
+def _window_times(events: Sequence[dict[str, Any]]) -> tuple[float | None, float | None]:
+    begin = [event["t"] for event in events if event["event"] == "warm"]
+    end = [event["t"] for event in events if event["event"] == "block"]
+    return (begin[0] if begin else None, end[-1] if end else None)
+
+
+def _tail(folder: Path) -> str:
+    try:
+        lines = (folder / "worker.log").read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return ""
+    return "\n".join(lines[-LOG_TAIL:])

@@ -1,0 +1,34 @@
+"""Budget: one wall-clock allowance for the whole command."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class Budget:
+    """Seconds that the whole command may take, counted from `start`.
+
+    Args:
+        seconds: The allowance.
+        start: When the command began, on `clock`; now by default.
+        clock: Seconds; a virtual one for replayed studies.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        start: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._start = clock() if start is None else start
+
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return self._clock() - self._start
+
+    def left(self, keep: float = 0.0) -> float:
+        """Seconds left, less the share `keep` (0..1) of the allowance that later stages need."""
+        return max(0.0, self.seconds * (1 - keep) - self.spent())

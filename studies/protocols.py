@@ -1,0 +1,73 @@
+"""What the stages need of the other rooms; tune.py hands it in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import optuna
+
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from runners.protocol import Run
+
+
+class Space(Protocol):
+    """A search space whose knobs are active on this machine."""
+
+    def suggest(self, trial: optuna.trial.BaseTrial) -> Settings:
+        """Settings with the trial's suggestions over the base."""
+
+    def params_of(self, settings: Settings) -> dict[str, Any]:
+        """The parameters that would suggest `settings`."""
+
+    def grid(self) -> Iterator[Settings]:
+        """All settings there are."""
+
+
+class Objective(Protocol):
+    """What is better."""
+
+    direction: str
+
+    def value(self, measurement: Measurement) -> float:
+        """The number to optimize."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One settings value tried, and what came of it.
+
+    Attributes:
+        number: Counts the measured trials of a study from 0; the trial's folder bears it.
+        kind: "baseline", "expert", "search" or "confirm".
+        settings: What was tried.
+        run: What came of it.
+        value: The objective's value; 0 if nothing was measured.
+    """
+
+    number: int
+    kind: str
+    settings: Settings
+    run: Run
+    value: float
+
+
+class Observer(Protocol):
+    """Whoever wants to see the study go: the progress display, the tracker."""
+
+    def stage(self, name: str, detail: str = "") -> None:
+        """A stage begins."""
+
+    def note(self, text: str) -> None:
+        """A sentence for the user."""
+
+    def trial_started(self, number: int, kind: str, settings: Settings) -> None:
+        """A trial begins."""
+
+    def block(self, samples_per_s: float) -> None:
+        """A block was timed."""
+
+    def trial_ended(self, trial: Trial) -> None:
+        """A trial has ended and nothing of it is left."""
