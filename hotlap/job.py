@@ -7,12 +7,12 @@ Each event is a JSON object with `event` (its name) and `t` (seconds of CLOCK_MO
 clock in all processes of the machine):
 
     started   pid
-    built     startup_s, device, tokens_per_sample, n_epoch_steps (null if unknown), notes
-              (settings that could not be put in force: [{"setting":, "reason":}, ...])
+    built     startup_s, device, tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
+              notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe"
     warmup    a block before the window: like `block`
     warm      warmup_s, reason ("settled" or "cap")
-    block     steps, samples, seconds, data_wait_s, other_cpu_share, loss
+    block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready
     timed     compile_s, epoch_start_s, epochs_in_blocks, n_epoch_steps
     finished  peak_device_bytes, peak_host_bytes, n_skipped_steps
     failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback

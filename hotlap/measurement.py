@@ -33,6 +33,7 @@ class Block:
         data_wait_s: Of these, seconds blocked in `next(loader)`.
         other_cpu_share: CPU that others than the trial used, in cores' share 0..1 of the machine.
         loss: The last step's loss, or None.
+        n_ready: Batches that the loader had ready at the end, None if that cannot be told.
     """
 
     steps: int
@@ -41,6 +42,7 @@ class Block:
     data_wait_s: float = 0.0
     other_cpu_share: float = 0.0
     loss: float | None = None
+    n_ready: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Measurement:
         gpu: Means of the GPU watch's counters while the window ran; absent ones are missing.
         notes: Settings that could not be put in force: {"setting":, "reason":}.
         settled: False if warm-up ended by its cap.
+        tokens_per_sample: Tokens in a sample, None where that makes no sense.
+        num_workers: Loader workers of the trial.
     """
 
     blocks: tuple[Block, ...]
@@ -92,11 +96,30 @@ class Measurement:
     notes: tuple[dict[str, str], ...] = ()
     settled: bool = True
     tokens_per_sample: int | None = None
+    num_workers: int = 0
 
     @property
     def steady(self) -> Rate:
-        """Samples per second between epoch borders, robust over the blocks."""
-        return steady_rate(self.blocks)
+        """Samples per second between epoch borders, robust over the blocks.
+
+        Where the loader's queue ran lower during the window, more batches were taken than made,
+        and only those made can go on for ever: the rate is lowered by their share.
+        """
+        rate = steady_rate(self.blocks)
+        made = self._made_share
+        return rate if made == 1.0 else Rate(rate.value * made, rate.low * made, rate.high * made)
+
+    @property
+    def _made_share(self) -> float:
+        if len(self.blocks) < 2 or self.epochs_in_blocks:
+            return 1.0
+        first, last = self.blocks[0], self.blocks[-1]
+        if first.n_ready is None or last.n_ready is None:
+            return 1.0
+        used_up = first.n_ready - last.n_ready
+        taken = sum(block.steps for block in self.blocks[1:])
+        # A queue at rest still goes up and down by one batch a worker.
+        return 1.0 - used_up / taken if used_up > self.num_workers else 1.0
 
     @property
     def rate(self) -> Rate:
@@ -175,6 +198,7 @@ _PLAIN = (
     "n_skipped_steps",
     "notes",
     "tokens_per_sample",
+    "num_workers",
 )
 
 

@@ -6,7 +6,8 @@ What keeps the number honest (each rule has a test):
   at each step would take away the overlap that training has.
 - A block is a whole multiple of `num_workers` steps, because workers deliver in bursts.
 - The first `num_workers * prefetch_factor` batches may have been fetched while a slow first step
-  ran, so warm-up lasts until they are used up and block times no longer fall.
+  ran, so warm-up lasts until they are used up, the loader's queue is full or empty but not on its
+  way, and block times no longer fall.
 - An epoch's start costs its own time. Where whole epochs fit into the window, a block is a whole
   number of epochs; elsewhere a block that an epoch's border cuts is thrown away, and the border's
   cost is measured on its own (`epoch_start_s`).
@@ -22,6 +23,7 @@ from typing import Any
 from hotlap.errors import Diverged, InvalidTrial
 from hotlap.job import Window
 from hotlap.measurement import Block, steady_rate
+from hotlap.queue_depth import ready_batches
 
 SETTLED = 0.95
 """Warm-up goes on while a block is faster than this share of the one before it: what warms up
@@ -61,9 +63,16 @@ class Feed:
         n_epoch_steps: Batches of an epoch, None until it is known.
     """
 
-    def __init__(self, loader: Iterable[Any], n_epoch_steps: int | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        loader: Iterable[Any],
+        n_epoch_steps: int | None,
+        clock: Clock = time.perf_counter,
+        ready: Callable[[Iterator[Any]], int | None] = ready_batches,
+    ) -> None:
         self._loader = loader
         self._clock = clock
+        self._ready = ready
         self._iterator: Iterator[Any] = iter(())
         self.wait_s = 0.0
         self.n_epochs = 0
@@ -84,6 +93,10 @@ class Feed:
         self.n_in_epoch += 1
         self.wait_s += self._clock() - start
         return batch
+
+    def n_ready(self) -> int | None:
+        """Batches ready to be taken, None if that cannot be told."""
+        return self._ready(self._iterator)
 
     def restart(self) -> None:
         """Begin a new epoch at the next batch, whatever is left of this one."""
@@ -182,11 +195,10 @@ class WindowTimer:
         self._add_warmup(1)
         reason = "cap"
         while worked < self._window.max_warmup_s:
-            previous = self._warmup[-1]
             last = self._add_warmup(self._n_block)
             if not self._compiling(last):
                 worked += last.seconds
-            if self._is_steady(previous, last):
+            if self._is_steady(last):
                 reason = "settled"
                 break
         self._whole_epochs = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.max_s
@@ -204,12 +216,19 @@ class WindowTimer:
         self._emit("warmup", **vars(block))
         return block
 
-    def _is_steady(self, previous: Block, last: Block) -> bool:
+    def _is_steady(self, last: Block) -> bool:
         n_steps = sum(block.steps for block in self._warmup)
         used_up = n_steps >= self._n_prefetched + self._unit
         full = last.seconds >= self._window.block_s / 2
-        fell = _per_step(last) < SETTLED * _per_step(previous)
-        return used_up and full and not fell and not self._compiling(last)
+        before = max(_per_step(block) for block in self._warmup[1:][-3:-1])
+        fell = _per_step(last) < SETTLED * before
+        return used_up and full and not fell and not self._compiling(last) and self._queue_rests()
+
+    def _queue_rests(self) -> bool:
+        ready = self._feed.n_ready()
+        if ready is None:
+            return True
+        return ready <= self._unit or ready >= self._n_prefetched - self._unit
 
     def _compiling(self, block: Block) -> bool:
         return _computing(block) > COMPILING * self._fastest_s
@@ -264,7 +283,13 @@ class WindowTimer:
         if value is not None and not math.isfinite(value):
             raise Diverged(f"the loss became {value} with these settings")
         return Block(
-            n_steps, n_samples, seconds, feed.wait_s - wait, self._other_cpu_share(), value
+            n_steps,
+            n_samples,
+            seconds,
+            feed.wait_s - wait,
+            self._other_cpu_share(),
+            value,
+            feed.n_ready(),
         )
 
     def _refill(self, cut: Block) -> None:

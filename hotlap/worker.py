@@ -69,6 +69,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         startup_s=time.monotonic() - started,
         device=str(applied.device),
         tokens_per_sample=workload.tokens_per_sample,
+        num_workers=settings.num_workers,
         n_epoch_steps=applied.n_epoch_steps,
         notes=[*notes, *applied.notes],
     )
@@ -80,7 +81,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
     cuda = applied.device.type == "cuda"
     timer = WindowTimer(
         applied.step,
-        Feed(applied.loader, applied.n_epoch_steps, time.perf_counter),
+        Feed(applied.loader, applied.n_epoch_steps),
         workload.count,
         job.window,
         num_workers=settings.num_workers,
