@@ -36,9 +36,16 @@ COMPILING = 5.0
 """A step that computes for so many times longer than the fastest one was compiling or choosing
 algorithms; it does not count as warm-up."""
 
+MAX_COMPILING = 8
+"""After so many slow blocks it is no longer compilation: the machine itself has become slower."""
+
 GROWTH = 4
 """A block has at most so many times the steps of the one before it, so that a first step served
 from a full queue cannot lead to a block of minutes."""
+
+OVERDUE = 4.0
+"""A block is ended early once it takes so many times `block_s`: on a machine with neighbours the
+same step may suddenly take a hundred times longer."""
 
 LOADER_BOUND = 0.02
 """Above this share of waiting the loader matters, and a refilled queue has to be used up again."""
@@ -58,6 +65,7 @@ class Feed:
 
     Attributes:
         wait_s: Seconds blocked in the loader since the start, epoch starts included.
+        now: The clock when the last batch had come.
         n_epochs: Epochs begun.
         n_in_epoch: Batches taken of the current epoch.
         n_epoch_steps: Batches of an epoch, None until it is known.
@@ -74,6 +82,7 @@ class Feed:
         self._clock = clock
         self._ready = ready
         self._iterator: Iterator[Any] = iter(())
+        self.now = 0.0
         self.wait_s = 0.0
         self.n_epochs = 0
         self.n_in_epoch = 0
@@ -91,7 +100,8 @@ class Feed:
         except StopIteration:
             batch = self._next_epoch()
         self.n_in_epoch += 1
-        self.wait_s += self._clock() - start
+        self.now = self._clock()
+        self.wait_s += self.now - start
         return batch
 
     def n_ready(self) -> int | None:
@@ -191,11 +201,15 @@ class WindowTimer:
     def _warm_up(self) -> None:
         start = self._clock()
         worked = 0.0
+        n_slow = 0
         self._add_warmup(1)  # alone: it compiles, chooses algorithms, loads kernels
         self._add_warmup(1)
         reason = "cap"
         while worked < self._window.max_warmup_s:
             last = self._add_warmup(self._n_block)
+            n_slow += self._compiling(last)
+            if n_slow > MAX_COMPILING:
+                self._fastest_s, n_slow = _computing(last), 0
             if not self._compiling(last):
                 worked += last.seconds
             if self._is_steady(last):
@@ -270,13 +284,17 @@ class WindowTimer:
         self._synchronize()
         wait = feed.wait_s
         start = self._clock()
-        for _ in range(n_steps):
+        overdue = start + OVERDUE * self._window.block_s
+        for done in range(1, n_steps + 1):
             before = feed.wait_s
             batch = feed.next()
             if waits is not None:
                 waits.append(feed.wait_s - before)
             loss = step(batch)
             n_samples += count(batch)
+            if feed.now > overdue and self._may_end(done):
+                n_steps = done
+                break
         self._synchronize()
         seconds = self._clock() - start
         value = None if loss is None else float(loss)
@@ -291,6 +309,11 @@ class WindowTimer:
             value,
             feed.n_ready(),
         )
+
+    def _may_end(self, n_steps: int) -> bool:
+        if self._whole_epochs:
+            return self._feed.n_in_epoch == self._feed.n_epoch_steps
+        return n_steps % self._unit == 0
 
     def _refill(self, cut: Block) -> None:
         # After an epoch's border the first batches come out of a queue that filled on its own.

@@ -91,7 +91,8 @@ class ProcessRunner:
             server = self._server(process_environment(settings, self._env))
         except InvalidTrial as error:
             return Run("invalid", Measurement(()), str(error), folder=folder)
-        with GpuWatch() if self._gpu_watch else contextlib.nullcontext() as gpu:
+        device = _cuda_index(job) if self._gpu_watch else None
+        with contextlib.nullcontext() if device is None else GpuWatch(device) as gpu:
             trial = _Trial(server, job.window, folder, watch, start + timeout_s)
             outcome, reason = trial.follow()
         counters = gpu.means(*_window_times(trial.events)) if gpu is not None else {}
@@ -306,6 +307,12 @@ def _kill_marked(mark: str) -> None:
                 os.kill(int(environ.parent.name), signal.SIGKILL)
         except OSError:
             continue  # not ours to read, or gone
+
+
+def _cuda_index(job: Job) -> int | None:
+    """The CUDA device a job asks for, 0 if it leaves that open, None for the CPU."""
+    kind, _, index = str(job.args.get("device") or "cuda").partition(":")
+    return int(index or 0) if kind == "cuda" else None
 
 
 def _window_times(events: Sequence[dict[str, Any]]) -> tuple[float | None, float | None]:

@@ -257,6 +257,18 @@ def test_a_quiet_window_ends_early_and_a_noisy_one_at_its_limit():
     assert sum(b.seconds for b in long.blocks) >= 8
 
 
+def test_a_machine_that_suddenly_slows_down_does_not_make_a_block_of_minutes():
+    class Slowing(World):
+        def step(self, batch):
+            self.n_steps += 1
+            self.now += 0.001 if self.n_steps < 300 else 0.1
+            return 1.0
+
+    world = Slowing()
+    found = measure(world, Loader(world, 0.0), Window(block_s=0.5), n_epoch_steps=100_000)
+    assert max(b.seconds for b in (*found.warmup, *found.blocks)) <= 2.2
+
+
 def test_waiting_for_data_is_its_share_of_the_window():
     world = World(0.1)
     found = measure(world, Loader(world, 0.3), n_epoch_steps=100_000)

@@ -1,0 +1,229 @@
+"""The full run: ordinary training with frozen settings, in a worker, told by events.
+
+A checkpoint is written aside and renamed, at each epoch's end, now and then, and when the run is
+asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes from its
+own seed, and the batches that were trained on are drawn again and passed over.
+
+Events: `step` (epoch, step, n_epoch_steps, loss, samples_per_s, of the last second or so),
+`epoch` (epoch, loss, seconds), `checkpoint` (path, epoch, step), and at the end `trained`
+(steps, samples, seconds, samples_per_s, loss, interrupted).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from hotlap.errors import Diverged, UserInputError
+from hotlap.job import EventLog, Job
+from hotlap.workload import Workload
+
+if TYPE_CHECKING:
+    from hotlap.apply import Applied
+
+REPORT_S = 1.0
+"""Between two `step` events; each reads the loss and so waits for the device once."""
+
+CHECKPOINT = "checkpoint.pt"
+
+
+@dataclass
+class Position:
+    """Where a run stands: epochs done, steps done in this epoch and in all."""
+
+    epoch: int = 0
+    step_in_epoch: int = 0
+    steps: int = 0
+
+
+class Meter:
+    """Samples per second from the end of the first step on, checkpoints not counted."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self.seconds = 0.0
+        self._last_samples = 0
+        self._last = time.perf_counter()
+
+    def begin(self) -> None:
+        """Count from now: what lies before was start-up, or a checkpoint."""
+        self._last = time.perf_counter()
+        self._last_samples = self.samples
+
+    def due(self) -> bool:
+        """Whether a report's time has come."""
+        return time.perf_counter() - self._last >= REPORT_S
+
+    def lap(self) -> float:
+        """Samples per second since the last lap."""
+        now = time.perf_counter()
+        lap_s, lap_samples = now - self._last, self.samples - self._last_samples
+        self.seconds += lap_s
+        self._last, self._last_samples = now, self.samples
+        return lap_samples / lap_s if lap_s > 0 else 0.0
+
+    def total(self) -> float:
+        """Samples per second over all laps."""
+        return self.samples / self.seconds if self.seconds > 0 else 0.0
+
+
+class FullRun:
+    """Trains a workload for `job.run["epochs"]` epochs.
+
+    `job.run` holds `epochs`, `max_steps` (or None), `folder` for checkpoints,
+    `checkpoint_every_s` and `resume` (a checkpoint's path or None).
+    """
+
+    def __init__(self, workload: Workload, applied: Applied, job: Job, emit: EventLog) -> None:
+        self._workload = workload
+        self._applied = applied
+        self._seed = job.seed
+        self._epochs: int = job.run["epochs"]
+        self._max_steps: float = job.run.get("max_steps") or math.inf
+        self._checkpoint = Path(job.run["folder"]) / CHECKPOINT
+        self._every_s: float = job.run.get("checkpoint_every_s", 300.0)
+        self._emit = emit
+        self._meter = Meter()
+        self._stop = False
+        self._position = Position()
+        self._saved = time.monotonic()
+        if job.run.get("resume"):
+            self._load(Path(job.run["resume"]))
+
+    def run(self) -> None:
+        """Train to the end, or until SIGTERM.
+
+        Raises:
+            Diverged: The loss is not finite.
+        """
+        signal.signal(signal.SIGTERM, self._ask_to_stop)
+        loss: torch.Tensor | None = None
+        while self._position.epoch < self._epochs and not self._finished():
+            start = time.perf_counter()
+            loss = self._epoch()
+            if self._finished():
+                break
+            self._position.epoch += 1
+            self._position.step_in_epoch = 0
+            value = _finite(loss)
+            self._meter.lap()
+            seconds = time.perf_counter() - start
+            self._emit("epoch", epoch=self._position.epoch, loss=value, seconds=seconds)
+            self._save()
+        value = _finite(loss)
+        self._meter.lap()
+        if self._position.step_in_epoch:
+            self._save()
+        self._emit(
+            "trained",
+            steps=self._position.steps,
+            samples=self._meter.samples,
+            seconds=self._meter.seconds,
+            samples_per_s=self._meter.total(),
+            loss=value,
+            interrupted=self._stop,
+        )
+
+    def _epoch(self) -> torch.Tensor | None:
+        applied, meter, position = self._applied, self._meter, self._position
+        _seed(self._seed + position.epoch)
+        skip = position.step_in_epoch
+        loss = None
+        for i, batch in enumerate(applied.loader):
+            if i < skip:
+                continue
+            if self._finished():
+                break
+            loss = applied.step(batch)
+            position.steps += 1
+            position.step_in_epoch += 1
+            if position.steps == 1 or i == skip and skip:
+                _finite(loss)  # waits for the device: the first step is start-up
+                meter.begin()
+                continue
+            meter.samples += self._workload.count(batch)
+            if meter.due():
+                self._report(loss)
+        return loss
+
+    def _report(self, loss: torch.Tensor) -> None:
+        value = _finite(loss)
+        self._emit(
+            "step",
+            epoch=self._position.epoch,
+            step=self._position.steps,
+            step_in_epoch=self._position.step_in_epoch,
+            n_epoch_steps=self._applied.n_epoch_steps,
+            loss=value,
+            samples_per_s=self._meter.lap(),
+            mean_samples_per_s=self._meter.total(),
+        )
+        if time.monotonic() - self._saved > self._every_s:
+            self._save()
+            self._meter.begin()
+
+    def _finished(self) -> bool:
+        return self._stop or self._position.steps >= self._max_steps
+
+    def _ask_to_stop(self, *_: object) -> None:
+        self._stop = True
+
+    def _save(self) -> None:
+        state = {
+            "model": self._applied.model.state_dict(),
+            "optimizer": self._applied.optimizer.state_dict(),
+            "scaler": self._applied.scaler.state_dict(),
+            "position": vars(self._position),
+            "workload": self._workload.name,
+        }
+        self._checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        aside = self._checkpoint.with_name(f".{CHECKPOINT}.{os.getpid()}")
+        torch.save(state, aside)
+        aside.replace(self._checkpoint)
+        self._saved = time.monotonic()
+        self._emit("checkpoint", path=str(self._checkpoint), **vars(self._position))
+        self._meter.begin()
+
+    def _load(self, path: Path) -> None:
+        try:
+            state: dict[str, Any] = torch.load(
+                path, map_location=self._applied.device, weights_only=True
+            )
+            self._applied.model.load_state_dict(state["model"])
+            self._applied.optimizer.load_state_dict(state["optimizer"])
+            self._applied.scaler.load_state_dict(state["scaler"])
+            self._position = Position(**state["position"])
+        except Exception as error:
+            raise UserInputError(
+                f"the checkpoint {path} cannot be loaded into this workload: "
+                f"{str(error).splitlines()[0]}; resume= needs a checkpoint of the same model"
+            ) from error
+
+
+def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> None:
+    """Do the full run that `job` asks for; see FullRun."""
+    FullRun(workload, applied, job, emit).run()
+
+
+def _finite(loss: torch.Tensor | None) -> float | None:
+    if loss is None:
+        return None
+    value = float(loss)
+    if not math.isfinite(value):
+        raise Diverged(f"the loss became {value}")
+    return value
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
