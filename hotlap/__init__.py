@@ -16,10 +16,14 @@ _HOMES = {
     "load": "hotlap.frozen",
     "load_frozen": "hotlap.frozen",
     "Workload": "hotlap.workload",
+    "Step": "hotlap.apply",
     "apply": "hotlap.apply",
+    "apply_process": "hotlap.apply",
     "loader": "hotlap.apply",
     "model": "hotlap.apply",
     "optimizer": "hotlap.apply",
+    "kernel_arguments": "hotlap.apply",
+    "set_kernel": "hotlap.apply",
     "autocast": "hotlap.apply",
     "scaler": "hotlap.apply",
     "to_device": "hotlap.apply",
@@ -33,7 +37,9 @@ def __getattr__(name: str) -> Any:
     # process, which must not import torch, can use the torch-free modules.
     if name not in _HOMES:
         raise AttributeError(f"module 'hotlap' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = import_module(_HOMES[name])
+    # `hotlap.apply` is a module that can be called: an import would put it there anyway.
+    return home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

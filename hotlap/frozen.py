@@ -1,0 +1,222 @@
+"""Frozen settings: the winner as YAML, written by the tuner and read everywhere.
+
+The file is an option of the Hydra group `settings` and plain data at once. No torch and no Hydra
+here: the tuner writes it, and a full run in a foreign environment reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hotlap.errors import FrozenFileError
+from hotlap.job import write_text
+from hotlap.settings import NAMES, Settings, faults, near
+
+HEADER = """\
+# @package _global_
+# Frozen settings, written by hotlap: runtime settings only, nothing that changes what is learned.
+#   python train.py +model=... settings={path}
+#   python -m hotlap run --settings {path} your_script.py
+#   settings = hotlap.load("{path}")    # in your own code
+"""
+
+TOP_KEYS = ("settings", "provenance")
+
+MACHINE = {
+    "device_name": "the device",
+    "cpu": "the CPU",
+    "cores": "the number of usable cores",
+    "physical_cores": "the number of physical cores",
+    "nvidia_driver": "the NVIDIA driver",
+    "torch": "torch",
+    "torchvision": "torchvision",
+    "cuda": "CUDA",
+    "cudnn": "cuDNN",
+    "python": "Python",
+    "hotlap": "hotlap",
+}
+"""Facts on which the best settings depend, and what a sentence calls them."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A frozen settings file.
+
+    Attributes:
+        settings: What it puts in force.
+        provenance: Where the settings come from and what they were worth; empty in a file
+            written by hand.
+        path: The file.
+    """
+
+    settings: Settings
+    provenance: dict[str, Any] = field(default_factory=dict)
+    path: Path = Path()
+
+
+def load(path: str | Path) -> Settings:
+    """The settings of a frozen file.
+
+    Raises:
+        FrozenFileError: The file cannot be read; all mistakes at once, each with its line.
+    """
+    return load_frozen(path).settings
+
+
+def load_frozen(path: str | Path) -> Frozen:
+    """A frozen file with its provenance. Settings that it does not name keep PyTorch's default.
+
+    Raises:
+        FrozenFileError: The file cannot be read; all mistakes at once, each with its line.
+    """
+    path = Path(path)
+    node = _compose(path)
+    values: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    wrong = list(_mistakes(node, values))
+    if wrong:
+        lines = "\n".join(f"  {path}:{line}: {text}" for line, text in sorted(wrong))
+        raise FrozenFileError(
+            f"{path} is no usable frozen settings file:\n{lines}\n"
+            "Correct these lines, or write the file anew with `python tune.py ... freeze=PATH`."
+        )
+    provenance = dict(values.get("provenance") or {})
+    return Frozen(Settings.from_dict(values["settings"] or {}), provenance, path)
+
+
+def dump(path: str | Path, settings: Settings, provenance: Mapping[str, Any]) -> None:
+    """Write a frozen file, aside first and then renamed; its folder is made where it is missing.
+
+    Settings stand in the order of `hotlap.settings.NAMES`, without those that mean nothing beside
+    the others (`prefetch_factor` without workers).
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = settings.to_dict()
+    content = {
+        "settings": {name: values[name] for name in NAMES if name in values},
+        "provenance": _plain(provenance),
+    }
+    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    write_text(path, HEADER.format(path=path.name) + body)
+
+
+def differences(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
+    """Sentences that say how this machine differs from the one the settings were frozen on.
+
+    Args:
+        provenance: A frozen file's; its `facts` and `versions` are compared.
+        facts: This machine's: the tuner's machine facts and those of
+            `hotlap.inspect_workload.facts`, in one mapping or in a mapping of mappings.
+    """
+    then = {**_flat(provenance.get("facts") or {}), **_flat(provenance.get("versions") or {})}
+    now = _flat(facts)
+    found: dict[str, str] = {}
+    for name, words in MACHINE.items():
+        if name in then and name in now and _plain(then[name]) != _plain(now[name]):
+            old, new = _words(then[name]), _words(now[name])
+            pair = f"was {old} when the settings were frozen and is {new} here"
+            # Without a GPU the device's name is the CPU's: one sentence is enough.
+            found.setdefault(pair, f"{words} {pair}; they work, but may no longer be the best")
+    return list(found.values())
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    flat = dict(facts)
+    for value in facts.values():
+        if isinstance(value, Mapping):
+            flat.update(value)
+    return flat
+
+
+def _compose(path: Path) -> yaml.MappingNode:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FrozenFileError(
+            f"there is no frozen settings file at {path}; check the path, or make one with "
+            "`python tune.py ... freeze=PATH`"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FrozenFileError(
+            f"the frozen settings file {path} cannot be read: {error}; it has to be a text file"
+        ) from None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise FrozenFileError(
+            f"{path}:{line}: this is no plain YAML: {error.problem}; each line has to be "
+            "`name: value`, indented by spaces"
+        ) from None
+    except yaml.YAMLError as error:
+        raise FrozenFileError(f"{path}: this is no plain YAML: {error}") from None
+    if not isinstance(node, yaml.MappingNode):
+        what = "empty" if node is None else "no mapping"
+        raise FrozenFileError(
+            f"{path}:1: the file is {what}; it has to begin with `settings:` and below it, "
+            "indented, lines like `num_workers: 4`"
+        )
+    return node
+
+
+def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """(line, sentence) for each thing that is wrong in the file."""
+    lines = _lines(node)
+    yield from _repeated(node)
+    for key in values:
+        if key not in TOP_KEYS:
+            yield lines[key], f"unknown key '{key}'{near(str(key), TOP_KEYS)}"
+    if "settings" not in values:
+        yield 1, "the key `settings` is missing; put the settings below it, indented"
+    if not isinstance(values.get("provenance") or {}, Mapping):
+        yield lines["provenance"], "`provenance` has to hold lines like `speedup: 1.7`"
+    settings = values.get("settings") or {}
+    if not isinstance(settings, Mapping):
+        yield lines["settings"], "`settings` has to hold lines like `num_workers: 4`, indented"
+        return
+    inner = next((v for k, v in node.value if k.value == "settings"), None)
+    if isinstance(inner, yaml.MappingNode):
+        yield from _repeated(inner)
+        places = _lines(inner)
+        for name, text in faults(settings).items():
+            yield places.get(name, lines["settings"]), text
+
+
+def _lines(node: yaml.MappingNode) -> dict[Any, int]:
+    # Keys as YAML reads them: `on` is true.
+    read = yaml.SafeLoader("").construct_object
+    return {read(key, deep=True): key.start_mark.line + 1 for key, _ in node.value}
+
+
+def _repeated(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:
+    seen: dict[Any, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if key.value in seen:
+            yield line, f"'{key.value}' stands on line {seen[key.value]} already; keep one of them"
+        seen.setdefault(key.value, line)
+
+
+def _plain(value: Any) -> Any:
+    """As YAML and JSON know it: numpy's numbers, tuples and paths become plain data."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    for kind in (int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return _plain(value.item()) if hasattr(value, "item") else str(value)
+
+
+def _words(value: Any) -> str:
+    return "absent" if value in (None, "") else str(value)

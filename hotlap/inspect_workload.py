@@ -1,0 +1,217 @@
+"""Facts about a workload, its torch and its device: what a job of kind "probe" answers.
+
+The search space asks these facts which knobs make sense. The process is thrown away afterwards, so
+training a few steps here spoils nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import pickle
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.data import IterableDataset
+
+from hotlap import toolchain
+from hotlap.apply import Applied, apply
+from hotlap.batches import has_image_rank, to_device
+from hotlap.errors import InvalidTrial
+from hotlap.kernels import accepted
+from hotlap.loading import Resident
+from hotlap.settings import Settings
+from hotlap.workload import Workload
+
+SAMPLE_S = 1.0
+"""Fetching samples one by one ends after so many seconds."""
+
+MAX_SAMPLES = 64
+
+BATCHES_S = 2.0
+"""Drawing batches to compare their shapes ends after so many seconds."""
+
+MAX_BATCHES = 4
+
+SDPA_BACKENDS = {
+    "math": SDPBackend.MATH,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+
+
+def facts(workload: Workload, applied: Applied | None = None) -> dict[str, Any]:
+    """All facts, as data that JSON can hold.
+
+    Args:
+        workload: What is to be tuned.
+        applied: It with settings in force; None puts PyTorch's defaults in force.
+
+    Raises:
+        InvalidTrial: The loader gives no batch.
+
+    Returns:
+        The versions and the device of `hotlap.toolchain`; of the workload:
+
+        - `optimizer`, `optimizer_kernels`: its class and the kernels it takes here
+        - `conv2d`, `batch_norm`, `attention`: what the model has and calls; `model_called` is
+          False if the loss never calls the outermost module itself
+        - `sdpa_backends`: attention kernels that run here, in float32 or under the device's own
+          autocast dtype; `sdpa_backends_float32` those that need no autocast
+        - `n_parameters`, `batch_size`, `n_epoch_steps`, `batch_bytes`, `shapes_vary`
+        - `loader`, `resident`, `iterable_dataset`, `spawn_error`: how data come;
+          `sample_cpu_s` and `sample_wall_s`: means of one sample fetched in this process
+    """
+    found = {
+        **toolchain.versions(),
+        **toolchain.device_facts(torch.device(workload.device)),
+        "default_intraop_threads": torch.get_num_threads(),
+        "default_interop_threads": torch.get_num_interop_threads(),
+        "compiler": toolchain.has_compiler(torch.device(workload.device)),
+    }
+    applied = applied or apply(workload, Settings())
+    batches = _batches(applied)
+    found.update(_data(workload, applied, batches))
+    found.update(_training(workload, applied, batches[0], bf16=bool(found["bf16"])))
+    return found
+
+
+def spawn_error(workload: Workload) -> str:
+    """Why the start methods spawn and forkserver cannot be used, or "": what pickle refuses."""
+    parts = {
+        "dataset": workload.dataset,
+        "collate_fn": workload.collate_fn,
+        "worker_init_fn": workload.worker_init_fn,
+    }
+    for name, part in parts.items():
+        try:
+            pickle.Pickler(_Nowhere()).dump(part)
+        except Exception as error:  # whatever a user's __reduce__ or __getstate__ raises
+            kind = type(part).__name__
+            return f"{name} ({kind}) cannot be pickled: {error}"
+    return ""
+
+
+def sample_times(workload: Workload) -> tuple[float, float]:
+    """Mean CPU and wall seconds to fetch one sample in this process; 0.0 each without samples.
+
+    CPU far below wall time: samples wait (disk, network), and workers cost no core.
+    """
+    samples = _samples(workload.dataset)
+    if next(samples, None) is None:  # the first one opens files and fills caches
+        return 0.0, 0.0
+    wall, cpu, n = time.perf_counter(), time.process_time(), 0
+    for _ in itertools.islice(samples, MAX_SAMPLES):
+        n += 1
+        if time.perf_counter() - wall > SAMPLE_S:
+            break
+    if n == 0:
+        return 0.0, 0.0
+    return (time.process_time() - cpu) / n, (time.perf_counter() - wall) / n
+
+
+def _data(workload: Workload, applied: Applied, batches: list[Any]) -> dict[str, Any]:
+    resident = isinstance(applied.loader, Resident)
+    cpu_s, wall_s = (0.0, 0.0) if resident else sample_times(workload)
+    return {
+        "batch_size": workload.batch_size,
+        "n_epoch_steps": applied.n_epoch_steps,
+        "resident": resident,
+        "loader": not resident,
+        "iterable_dataset": isinstance(workload.dataset, IterableDataset),
+        "spawn_error": "" if resident else spawn_error(workload),
+        "sample_cpu_s": cpu_s,
+        "sample_wall_s": wall_s,
+        "batch_bytes": sum(t.numel() * t.element_size() for t in _tensors(batches[0])),
+        "shapes_vary": len({tuple(t.shape for t in _tensors(b)) for b in batches}) > 1,
+    }
+
+
+def _training(workload: Workload, applied: Applied, batch: Any, bf16: bool) -> dict[str, Any]:
+    called = []
+    hook = applied.model.register_forward_pre_hook(lambda module, args: called.append(True))
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        applied.step(batch)
+    hook.remove()
+    # The profiler sees the call wherever it comes from: user code, nn.MultiheadAttention, C++.
+    names = {event.name for event in profiled.events() or ()}
+    attention = "aten::scaled_dot_product_attention" in names
+    full = [name for name in SDPA_BACKENDS if attention and _runs(workload, applied, batch, name)]
+    half = [
+        name
+        for name in SDPA_BACKENDS
+        if attention and bf16 and name not in full and _runs(workload, applied, batch, name, True)
+    ]
+    modules = list(applied.model.modules())
+    return {
+        "optimizer": type(applied.optimizer).__name__,
+        "optimizer_kernels": accepted(applied.optimizer),
+        "n_parameters": sum(p.numel() for p in applied.model.parameters()),
+        "conv2d": any(has_image_rank(p) for p in applied.model.parameters()),
+        "batch_norm": any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in modules),
+        "model_called": bool(called),
+        "attention": attention,
+        "sdpa_backends": [name for name in SDPA_BACKENDS if name in full or name in half],
+        "sdpa_backends_float32": full,
+    }
+
+
+def _runs(workload: Workload, applied: Applied, batch: Any, name: str, bf16: bool = False) -> bool:
+    """Whether a forward and a backward pass run with this attention kernel only."""
+    here = to_device(batch, applied.device, Settings())
+    autocast = torch.autocast(applied.device.type, dtype=torch.bfloat16, enabled=bf16)
+    try:
+        with sdpa_kernel(SDPA_BACKENDS[name]), autocast:
+            workload.loss(applied.model, here).backward()  # type: ignore[no-untyped-call]
+    except RuntimeError:  # torch's way to say that no kernel is left
+        return False
+    finally:
+        applied.optimizer.zero_grad()
+    return True
+
+
+def _batches(applied: Applied) -> list[Any]:
+    if isinstance(applied.loader, Resident):
+        return [applied.loader.batch]
+    start = time.perf_counter()
+    batches = []
+    for batch in itertools.islice(applied.loader, MAX_BATCHES):
+        batches.append(batch)
+        if time.perf_counter() - start > BATCHES_S:
+            break
+    if not batches:
+        raise InvalidTrial(
+            "the loader gives no batch: the dataset has fewer samples than batch_size and "
+            "drop_last is on, or it is empty; make the batch smaller or give it more data"
+        )
+    return batches
+
+
+def _samples(dataset: Any) -> Iterator[Any]:
+    if isinstance(dataset, IterableDataset):
+        return iter(dataset)
+    return (dataset[i] for i in range(len(dataset)))
+
+
+def _tensors(batch: Any) -> Iterator[torch.Tensor]:
+    if isinstance(batch, torch.Tensor):
+        yield batch
+    elif hasattr(batch, "items"):
+        for value in batch.values():
+            yield from _tensors(value)
+    elif isinstance(batch, Iterable) and not isinstance(batch, (str, bytes)):
+        for value in batch:
+            yield from _tensors(value)
+
+
+class _Nowhere(io.RawIOBase):
+    """A file that keeps nothing: a data set held in memory is not copied to be tried."""
+
+    def write(self, data: Any) -> int:
+        return len(data)

@@ -1,0 +1,192 @@
+"""Optimizer kernels: for_loop, foreach or fused, in a new optimizer or in one already built.
+
+torch keeps the choice as `foreach` and `fused` in an optimizer's defaults and in each parameter
+group. Not every class knows both, and `fused` refuses some parameters (complex ones, some
+devices), with some classes only at the first step; so each choice is tried before it is taken.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from hotlap.notes import Note, one_line, tell
+from hotlap.settings import Settings
+
+KERNELS: dict[str, dict[str, bool]] = {
+    "default": {},
+    "for_loop": {"foreach": False, "fused": False},
+    "foreach": {"foreach": True, "fused": False},
+    "fused": {"foreach": False, "fused": True},
+}
+
+
+def kernel_arguments(
+    settings: Settings, optimizer_class: type[Optimizer] | None = None
+) -> dict[str, bool]:
+    """The keywords that choose the kernel: `SGD(parameters, lr=0.1, **kernel_arguments(...))`.
+
+    With a class only keywords that its signature has; empty for optimizer_kernel=default.
+    """
+    kernel = KERNELS[settings.optimizer_kernel]
+    if optimizer_class is None:
+        return dict(kernel)
+    known = inspect.signature(optimizer_class).parameters
+    return {name: value for name, value in kernel.items() if name in known}
+
+
+def optimizer(
+    factory: Callable[..., Optimizer],
+    parameters: Iterable[Any],
+    settings: Settings,
+    *,
+    notes: list[Note] | None = None,
+    **own: Any,
+) -> Optimizer:
+    """Build an optimizer with the kernel that `settings` ask for.
+
+    Args:
+        factory: An optimizer class, or a function that hands keywords on to one.
+        parameters: Parameters or parameter groups, as torch's optimizers take them.
+        settings: `optimizer_kernel` is read; `default` passes nothing on.
+        notes: Gets a note where the kernel cannot be put in force; None logs it.
+        **own: All other arguments of the factory: lr, momentum, ...
+    """
+    built = _build(factory, _listed(parameters), KERNELS[settings.optimizer_kernel], own)
+
+    def again(loaded: Optimizer) -> None:
+        set_kernel(loaded, settings, notes=notes)
+
+    built.register_load_state_dict_post_hook(again)  # a checkpoint brings its own kernel along
+    return set_kernel(built, settings, notes=notes)
+
+
+def set_kernel(
+    built: Optimizer, settings: Settings, *, notes: list[Note] | None = None
+) -> Optimizer:
+    """Put the kernel in force in an optimizer that exists, and return that same object.
+
+    Each group keeps its own lr and the rest; its state, as after `load_state_dict`, is kept too.
+    A group whose parameters refuse the kernel gets torch's own choice, and a note says so.
+    """
+    name = settings.optimizer_kernel
+    kernel = {key: value for key, value in KERNELS[name].items() if key in built.defaults}
+    if name == "default":
+        return built
+    wanted = "foreach" if name == "for_loop" else name
+    if wanted not in kernel:
+        text = f"{type(built).__name__} has no argument {wanted}"
+        tell(notes, "optimizer_kernel", f"{text}, so torch's own choice stays")
+        return built
+    before = [{key: g.get(key) for key in kernel} for g in built.param_groups]
+    taken = 0
+    for number, group in enumerate(built.param_groups):
+        if reason := refusal(built, group, kernel):
+            if all(group.get(key) == value for key, value in kernel.items()):
+                group.update(dict.fromkeys(kernel))
+            text = f"{type(built).__name__}, parameter group {number}: {reason}"
+            tell(notes, "optimizer_kernel", text)
+        else:
+            group.update(kernel)
+            taken += 1
+    if taken:
+        built.defaults.update(kernel)
+    elif all(built.defaults[key] == value for key, value in kernel.items()):
+        built.defaults.update(dict.fromkeys(kernel))
+    after = [{key: g.get(key) for key in kernel} for g in built.param_groups]
+    _settle(built, moved=before != after)
+    return built
+
+
+def accepted(built: Optimizer) -> list[str]:
+    """The kernels that every group of this optimizer takes on this device."""
+    found = []
+    for name, kernel in KERNELS.items():
+        known = {key: value for key, value in kernel.items() if key in built.defaults}
+        needed = "foreach" if name == "for_loop" else name
+        if needed in known and not any(refusal(built, g, known) for g in built.param_groups):
+            found.append(name)
+    return found
+
+
+def refusal(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) -> str:
+    """Why this group cannot have this kernel, or "".
+
+    Found out by one step of a twin: an optimizer of the same class and arguments over tiny
+    parameters, one for each device, dtype and rank in the group.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        error = _twin_error(built, group, kernel)
+        if error and _twin_error(built, group, {}):
+            return ""  # the twin fails whatever the kernel: it can tell nothing
+    return error
+
+
+def _twin_error(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) -> str:
+    known = inspect.signature(type(built)).parameters
+    values: dict[str, Any] = {**built.defaults, **group, "foreach": None, "fused": None}
+    values.update(kernel)
+    hyper = {key: value for key, value in values.items() if key in known and key != "params"}
+    kinds = {(p.device, p.dtype, p.dim()) for p in group["params"]}
+    twins = [
+        nn.Parameter(torch.zeros((2,) * rank, device=device, dtype=dtype))
+        for device, dtype, rank in kinds
+        if dtype.is_floating_point or dtype.is_complex
+    ]
+    if not twins:
+        return ""
+    for twin in twins:
+        twin.grad = torch.zeros_like(twin)
+    try:
+        type(built)(twins, **hyper).step()
+    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+        return one_line(error)
+    return ""
+
+
+def _build(
+    factory: Callable[..., Optimizer],
+    groups: list[Any],
+    kernel: dict[str, bool],
+    own: dict[str, Any],
+) -> Optimizer:
+    only_true = {name: True for name, value in kernel.items() if value}
+    for keywords in (kernel, only_true):
+        if keywords:
+            try:
+                return factory(groups, **{**own, **keywords})
+            except (TypeError, ValueError, RuntimeError):  # keywords it does not know, or refuses
+                continue
+    # Without keywords an error is the factory's own, and the user's to see.
+    return factory(groups, **own)
+
+
+def _settle(built: Optimizer, moved: bool) -> None:
+    """Make what torch derives from `fused` in the constructor fit the groups."""
+    fused = bool(built.param_groups) and all(g.get("fused") for g in built.param_groups)
+    # GradScaler hands scale and overflow to a fused step that reads them, and only to that: a
+    # group with another kernel would step on scaled gradients.
+    if fused or getattr(built, "_step_supports_amp_scaling", False):
+        built._step_supports_amp_scaling = fused  # type: ignore[attr-defined]
+    if built.state and moved:
+        # Loading puts `step` where the kernel wants it: on the device for fused.
+        built.load_state_dict(built.state_dict())
+
+
+def _listed(parameters: Iterable[Any]) -> list[Any]:
+    # Lists in place of generators: the factory may be called a second time.
+    return [
+        {**item, "params": _as_list(item["params"])} if isinstance(item, dict) else item
+        for item in parameters
+    ]
+
+
+def _as_list(params: Any) -> list[Any]:
+    return [params] if isinstance(params, torch.Tensor) else list(params)

@@ -1,0 +1,53 @@
+"""The model: on its device, in its memory format, compiled in place."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from hotlap.batches import has_image_rank
+from hotlap.notes import Note, tell
+from hotlap.settings import Settings
+
+
+def model(
+    module: nn.Module,
+    settings: Settings,
+    device: torch.device | str | None = None,
+    *,
+    notes: list[Note] | None = None,
+) -> nn.Module:
+    """Put `settings` in force on `module` and return that same object.
+
+    The object, its `state_dict` keys and its parameters stay the same, so an optimizer may be
+    built before or after. Only calls of the module itself, `module(...)`, run compiled code.
+
+    Args:
+        module: The outermost module.
+        settings: `memory_format` and `compile_mode` are read.
+        device: Where it goes; None leaves it where it is.
+        notes: Gets a note for each setting that could not be put in force; None logs them.
+    """
+    if device is not None:
+        module.to(device)
+    if settings.memory_format == "channels_last" and not lay_out(module):
+        tell(notes, "memory_format", "the model has no 4-D parameter that could be channels_last")
+    if settings.compile_mode != "none":
+        module.compile(mode=settings.compile_mode)
+    return module
+
+
+def lay_out(module: nn.Module) -> int:
+    """Make all 4-D parameters and buffers channels_last; returns how many there are.
+
+    One by one and not by `module.to(memory_format=...)`: that one fails as soon as a single
+    parameter is 5-D, and on classes with a `.to()` of their own.
+    """
+    tensors = [*module.parameters(), *module.buffers()]
+    images = [t for t in tensors if not is_lazy(t) and has_image_rank(t)]
+    for tensor in images:
+        tensor.data = tensor.data.contiguous(memory_format=torch.channels_last)
+        if tensor.grad is not None:
+            tensor.grad.data = tensor.grad.data.contiguous(memory_format=torch.channels_last)
+    return len(images)

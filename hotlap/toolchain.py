@@ -1,0 +1,108 @@
+"""Facts about torch, its device and the compilers beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import torch
+
+BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16", "svebf16"}
+"""CPU flags (x86-64, then arm64) of real bf16 instructions; without them bf16 is emulated, slowly.
+"""
+
+BF16_CAPABILITY = (8, 0)
+"""NVIDIA Ampere, compute capability 8.0, is the first with bf16 and with TF32 tensor cores."""
+
+
+def versions() -> dict[str, Any]:
+    """Versions of Python, torch and what belongs to it; None for what is not there.
+
+    torchvision's is given if the workload imported it.
+    """
+    vision = sys.modules.get("torchvision")
+    cuda = torch.cuda.is_available()
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torchvision": getattr(vision, "__version__", None),
+        "cuda": torch.version.cuda if cuda else None,
+        "cudnn": torch.backends.cudnn.version() if cuda else None,  # type: ignore[no-untyped-call]
+    }
+
+
+def device_facts(device: torch.device) -> dict[str, Any]:
+    """The device's name and what it can: `bf16`, `fp16`, `tf32` (true only if in hardware).
+
+    `capability` is [major, minor] of a CUDA device, else None.
+    """
+    if device.type == "cuda":
+        capability = torch.cuda.get_device_capability(device)
+        ampere = capability >= BF16_CAPABILITY
+        return {
+            "device": str(device),
+            "device_name": torch.cuda.get_device_name(device),
+            "capability": list(capability),
+            "bf16": ampere and torch.cuda.is_bf16_supported(),
+            "fp16": True,
+            "tf32": ampere,
+        }
+    return {
+        "device": str(device),
+        "device_name": cpu_name() if device.type == "cpu" else device.type,
+        "capability": None,
+        "bf16": device.type == "cpu" and bool(BF16_FLAGS & cpu_flags()),
+        "fp16": False,
+        "tf32": False,
+    }
+
+
+def has_compiler(device: torch.device) -> bool:
+    """Whether torch.compile's backend finds what it needs for this device.
+
+    inductor compiles C++ for the CPU; for CUDA it needs triton, which compiles a C launcher. Both
+    include Python's headers.
+    """
+    if not Path(sysconfig.get_paths()["include"], "Python.h").is_file():
+        return False
+    if device.type == "cuda":
+        names = (os.environ.get("CC"), "cc", "gcc", "clang")
+        return importlib.util.find_spec("triton") is not None and _first_working(names)
+    return _first_working((os.environ.get("CXX"), "g++", "clang++", "c++"))
+
+
+def cpu_name() -> str:
+    """The CPU's model name."""
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def cpu_flags() -> set[str]:
+    """The instruction sets that Linux names for this CPU; empty elsewhere."""
+    return set((_cpuinfo("flags") or _cpuinfo("Features")).split())
+
+
+def _cpuinfo(key: str) -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:  # not Linux
+        return ""
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return ""
+
+
+def _first_working(names: tuple[str | None, ...]) -> bool:
+    for name in names:
+        path = shutil.which(name) if name else None
+        if path and subprocess.run([path, "--version"], capture_output=True).returncode == 0:
+            return True
+    return False

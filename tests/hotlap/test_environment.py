@@ -1,0 +1,47 @@
+"""A process starts with the variables that its settings need, over the user's own."""
+
+import pytest
+
+from hotlap import environment
+from hotlap.environment import process_environment, variables
+from hotlap.errors import InvalidTrial
+from hotlap.settings import Settings
+
+
+def test_default_settings_change_no_variable():
+    base = {"PATH": "/bin", "OMP_NUM_THREADS": "3", "PYTORCH_ALLOC_CONF": "x"}
+    assert process_environment(Settings(), base) == base
+    assert variables(Settings(), base) == {}
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({"omp_wait_policy": "passive"}, {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}),
+        ({"intraop_threads": 4}, {"OMP_NUM_THREADS": "4"}),
+        (
+            {"cuda_alloc_conf": "expandable_segments:True"},
+            dict.fromkeys(
+                ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"), "expandable_segments:True"
+            ),
+        ),
+    ],
+)
+def test_each_setting_sets_its_variables_over_the_user_s(settings, expected):
+    base = {"A": "1", **dict.fromkeys(expected, "old")}
+    assert process_environment(Settings(**settings), base) == {"A": "1", **expected}
+
+
+def test_an_allocator_is_preloaded_before_what_the_user_preloads(tmp_path, monkeypatch):
+    library = tmp_path / "libjemalloc.so.2"
+    library.touch()
+    monkeypatch.setattr(environment, "LIBRARY_FOLDERS", (str(tmp_path),))
+    settings = Settings(allocator="jemalloc")
+    assert variables(settings, {})["LD_PRELOAD"] == str(library)
+    assert variables(settings, {"LD_PRELOAD": "own.so"})["LD_PRELOAD"] == f"{library}:own.so"
+
+
+def test_an_allocator_that_is_not_installed_is_an_invalid_trial(tmp_path, monkeypatch):
+    monkeypatch.setattr(environment, "LIBRARY_FOLDERS", (str(tmp_path),))
+    with pytest.raises(InvalidTrial, match=f"none was found in {tmp_path}"):
+        variables(Settings(allocator="tcmalloc"), {})

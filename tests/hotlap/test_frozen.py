@@ -1,0 +1,121 @@
+"""A frozen file is read back as it was written, and every mistake in it is named with its line."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from hotlap import load, load_frozen
+from hotlap.errors import FrozenFileError
+from hotlap.frozen import differences, dump
+from hotlap.settings import NAMES, Settings
+
+WINNER = Settings(num_workers=4, memory_format="channels_last", amp="bf16", intraop_threads=2)
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    path = tmp_path / "new folder" / "winner.yaml"
+    provenance = {
+        "speedup": np.float64(2.02),
+        "speedup_ci95": (1.98, 2.07),
+        "trial": np.int64(31),
+        "tuned": ["num_workers"],
+        "facts": {"cores": 2, "bf16": False},
+        "date": "2026-01-02",
+        "name": "größer: #1",
+    }
+    dump(path, WINNER, provenance)
+    frozen = load_frozen(str(path))
+    assert frozen.settings == load(path) == WINNER and frozen.path == path
+    assert frozen.provenance == {**provenance, "speedup_ci95": [1.98, 2.07]}
+    assert list(path.parent.iterdir()) == [path]  # nothing is left aside
+
+
+def test_the_file_is_an_option_of_hydra_and_holds_no_dead_keys(tmp_path):
+    path = tmp_path / "winner.yaml"
+    dump(path, WINNER, {})
+    text = path.read_text()
+    assert text.startswith("# @package _global_\n")
+    assert "settings=winner.yaml" in text and "hotlap run --settings winner.yaml" in text
+    assert list(yaml.safe_load(text)["settings"]) == list(NAMES)
+    dump(path, Settings(), {})
+    names = list(yaml.safe_load(path.read_text())["settings"])
+    assert "prefetch_factor" not in names and names == [n for n in NAMES if n in names]
+    assert load(path) == Settings()
+
+
+def test_settings_that_a_file_does_not_name_keep_the_default(tmp_path):
+    path = tmp_path / "hand.yaml"
+    path.write_text("settings:\n  cudnn_benchmark: true\n")
+    assert load(path) == Settings(cudnn_benchmark=True)
+    assert load_frozen(path).provenance == {}
+
+
+@pytest.mark.parametrize(
+    "text, line, words",
+    [
+        ("settings:\n  num_worker: 4\n", 2, "unknown setting 'num_worker'; did you mean 'num_wor"),
+        ("settings:\n  amp: bf16\n  num_workers: -1\n", 3, "num_workers is -1; it takes a whole"),
+        ("settings:\n  pin_memory: 1\n", 2, "pin_memory is 1; it takes true or false"),
+        ("settings:\n  amp: on\n", 2, "amp is True; it takes one of none, bf16, fp16"),
+        ("settings:\n  on: 3\n", 2, "unknown setting 'True'"),
+        ("settings: {}\nprovenence: {}\n", 2, "unknown key 'provenence'; did you mean 'provenan"),
+        ("provenance: {}\n", 1, "the key `settings` is missing"),
+        ("settings: 3\n", 1, "`settings` has to hold lines"),
+        ("settings: {}\nprovenance: 7\n", 2, "`provenance` has to hold lines"),
+        ("settings:\n  amp: bf16\n  amp: none\n", 3, "'amp' stands on line 2 already"),
+        ("settings:\n  amp: [bf16\n", 3, "no plain YAML"),
+        ("settings:\n\tamp: bf16\n", 2, "no plain YAML"),
+        ("settings: !!python/object/apply:os.system [ls]\n", 1, "no plain YAML"),
+        ("", 1, "the file is empty"),
+        ("- 1\n", 1, "no mapping"),
+    ],
+)
+def test_a_damaged_file_is_an_error_with_file_and_line(tmp_path, text, line, words):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(FrozenFileError) as error:
+        load(path)
+    assert words in str(error.value) and f"{path}:{line}:" in str(error.value)
+
+
+def test_all_mistakes_come_at_once_in_the_order_of_the_file(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text("settings:\n  amp: float8\n  num_wrokers: 1\n  pin_memory: no way\nextra: 1\n")
+    with pytest.raises(FrozenFileError) as error:
+        load(path)
+    found = [part.split(":")[1] for part in str(error.value).splitlines() if part.startswith("  ")]
+    assert found == ["2", "3", "4", "5"]
+
+
+def test_a_file_that_is_not_there_or_no_text_says_so(tmp_path):
+    with pytest.raises(FrozenFileError, match="no frozen settings file at"):
+        load(tmp_path / "none.yaml")
+    with pytest.raises(FrozenFileError, match="cannot be read"):
+        load(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(FrozenFileError, match="cannot be read"):
+        load(tmp_path / "binary")
+
+
+def test_another_machine_is_told_in_sentences():
+    then = {
+        "facts": {"device_name": "H200", "cores": 16, "torch": "2.10", "sample_cpu_s": 1},
+        "versions": {"torch": "2.12", "hotlap": "0.1.0"},
+    }
+    same = {"device_name": "H200", "cores": 16, "torch": "2.12", "sample_cpu_s": 2}
+    assert differences(then, same) == []
+    found = differences(then, {"workload": {**same, "torch": "2.14", "cores": 2}})
+    assert len(found) == 2
+    assert found[0].startswith("the number of usable cores was 16 when the settings were frozen")
+    assert found[1].startswith("torch was 2.12 when the settings were frozen and is 2.14 here")
+    assert differences({}, same) == []
+
+
+def test_reading_a_frozen_file_does_not_import_torch(tmp_path):
+    dump(tmp_path / "f.yaml", WINNER, {})
+    code = f"import sys, hotlap\nhotlap.load({str(tmp_path / 'f.yaml')!r})\n"
+    code += "assert not {'torch', 'hydra', 'optuna', 'mlflow'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
