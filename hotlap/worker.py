@@ -127,19 +127,30 @@ def build(dotted: str, args: dict[str, Any]) -> Workload:
 
 def failure(error: BaseException, job: Job) -> dict[str, str]:
     """A failed event's values: the outcome, one readable line, the traceback."""
-    text = f"{type(error).__name__}: {error}".strip()
-    line = text.splitlines()[0]
+    texts = [f"{type(e).__name__}: {e}".strip() for e in _chain(error)]
+    no_shared_memory = next(filter(SHARED_MEMORY.search, texts), None)
+    no_memory = next(filter(OUT_OF_MEMORY.search, texts), None)
     if isinstance(error, Diverged):
         outcome, line = "diverged", str(error)
     elif isinstance(error, HotlapError):
         outcome, line = "invalid", str(error)
-    elif SHARED_MEMORY.search(text):
-        outcome, line = "oom", shared_memory_hint(job.settings, text)
-    elif isinstance(error, (MemoryError, torch.OutOfMemoryError)) or OUT_OF_MEMORY.search(text):
-        outcome, line = "oom", f"{line} (peak host memory {_mib(peak_host_bytes())} MiB)"
+    elif no_shared_memory:
+        outcome, line = "oom", shared_memory_hint(job.settings, no_shared_memory)
+    elif no_memory or isinstance(error, MemoryError):
+        line = (no_memory or texts[0]).splitlines()[0]
+        outcome, line = "oom", f"{line} (peak host memory {peak_host_bytes() // 2**20} MiB)"
     else:
-        outcome = "crash"
+        outcome, line = "crash", texts[0].splitlines()[0]
     return {"outcome": outcome, "error": line, "traceback": traceback.format_exc()}
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """The error and those it came from: the last one often names the cause, not the first."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def _seed(seed: int) -> None:
@@ -147,7 +158,3 @@ def _seed(seed: int) -> None:
     np.random.seed(seed)
     with contextlib.suppress(RuntimeError):  # a broken CUDA is the workload's to report
         torch.manual_seed(seed)
-
-
-def _mib(n_bytes: int) -> int:
-    return n_bytes // 2**20

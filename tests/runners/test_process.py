@@ -1,0 +1,209 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hotlap.job import Job, Window
+from runners.process import ProcessRunner
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with ProcessRunner(preload=["torch"]) as runner:
+        yield runner
+
+
+@pytest.fixture
+def run(runner, tmp_path):
+    def run(name, settings=None, window=QUICK, watch=lambda event: False, timeout_s=120, **args):
+        job = Job(
+            f"misbehaving.{name}",
+            args,
+            settings or {},
+            window,
+            import_path=(str(HERE),),
+        )
+        return runner.run(job, tmp_path / "trial", watch, timeout_s)
+
+    return run
+
+
+def gone(pid):
+    """Whether the process is no more (a zombie waits for nobody's answer and counts as gone)."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_trial_is_timed_in_a_process_that_may_have_loader_workers(run, num_workers):
+    found = run("good", {"num_workers": num_workers})
+    assert found.outcome == "ok", found.traceback
+    assert found.measurement.samples_per_s > 0
+    assert found.measurement.peak_host_bytes > 2**20
+
+
+def test_the_worker_imports_nothing_of_the_tuner(run, tmp_path):
+    report = tmp_path / "modules"
+    assert run("seen_modules", report=str(report)).outcome == "ok"
+    seen = {name.partition(".")[0] for name in report.read_text().split()}
+    tuner = {"optuna", "hydra", "omegaconf", "mlflow", "search_spaces", "studies", "reports"}
+    assert "torch" in seen
+    assert not seen & tuner
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "words"),
+    [
+        ("raises", "crash", "FileNotFoundError: data/rows-that-do-not-exist.pt"),
+        ("wrong_type", "invalid", "it has to return a hotlap.Workload"),
+        ("no_such_function", "invalid", "has no function no_such_function"),
+        ("exits", "crash", "exit code 7"),
+        ("segfaults", "crash", "SIGSEGV"),
+        ("out_of_memory", "oom", "out of memory"),
+        ("diverges", "diverged", "the loss became nan"),
+    ],
+)
+def test_each_failure_has_its_outcome_and_one_readable_line(run, name, outcome, words):
+    found = run(name)
+    assert found.outcome == outcome
+    assert words in found.reason
+    assert "\n" not in found.reason
+
+
+def test_a_failure_brings_the_users_own_traceback(run):
+    assert "in raises" in run("raises").traceback
+
+
+def test_a_loader_worker_killed_for_memory_is_an_oom(run):
+    found = run("dies_in_worker", {"num_workers": 1})
+    assert found.outcome == "oom"
+    assert "killed by signal: Killed" in found.reason
+    assert not found.measurement.blocks
+
+
+def test_a_loader_that_never_gives_a_batch_times_out_and_says_where_it_stood(run):
+    window = Window(first_step_s=1.0)
+    found = run("fork_with_a_lock_held", {"num_workers": 1}, window)
+    assert found.outcome == "timeout"
+    assert "no step was done within 1 s" in found.reason
+    assert "most recent call first" in found.traceback
+
+
+def test_a_trial_ends_when_its_time_is_over(run):
+    found = run("busy_for_ever", {"num_workers": 2}, timeout_s=3)
+    assert found.outcome == "timeout"
+    assert "ran out of the time" in found.reason
+
+
+def test_a_trial_is_stopped_when_the_watch_says_so(run):
+    found = run("good", window=Window(max_s=60, precision=1e-9), watch=_after_three_blocks())
+    assert found.outcome == "pruned"
+    assert len(found.measurement.blocks) >= 3
+
+
+def test_processes_that_left_the_group_end_with_the_trial(run, tmp_path):
+    report = tmp_path / "pids"
+    assert run("leaves_processes", report=str(report)).outcome == "ok"
+    assert all(gone(int(pid)) for pid in report.read_text().split())
+
+
+def test_busy_loader_workers_end_with_the_trial(run, runner):
+    run("busy_for_ever", {"num_workers": 2}, timeout_s=3)
+    servers = [psutil.Process(s._process.pid) for s in runner._servers.values()]
+    assert not [child for s in servers for child in s.children(recursive=True)]
+
+
+def test_there_is_one_server_for_each_environment(tmp_path):
+    with ProcessRunner(preload=["torch"]) as runner:
+        for i, policy in enumerate(["default", "passive", "default", "passive"]):
+            job = Job(
+                "misbehaving.good", {}, {"omp_wait_policy": policy}, QUICK, import_path=(str(HERE),)
+            )
+            found = runner.run(job, tmp_path / str(i), lambda event: False, 60)
+            assert found.outcome == "ok"
+        assert len(runner._servers) == 2
+
+
+def test_a_server_that_was_killed_costs_one_trial_and_no_more(tmp_path):
+    with ProcessRunner(preload=["torch"]) as runner:
+        job = Job("misbehaving.good", {}, {}, Window(max_s=60, precision=1e-9))
+        job = Job(**{**vars(job), "import_path": (str(HERE),)})
+        servers = runner._servers
+
+        def kill_server(event):
+            if event["event"] == "block":
+                next(iter(servers.values()))._process.kill()
+            return False
+
+        found = runner.run(job, tmp_path / "0", kill_server, 60)
+        assert found.outcome in ("oom", "crash")
+        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
+        assert runner.run(job, tmp_path / "1", lambda event: False, 60).outcome == "ok"
+
+
+TUNER = """
+import sys
+from pathlib import Path
+from hotlap.job import Job, Window
+from runners.process import ProcessRunner
+with ProcessRunner(preload=["torch"]) as runner:
+    job = Job("misbehaving.busy_for_ever", {}, {"num_workers": 2}, Window(),
+              import_path=(sys.argv[2],))
+    watch = lambda event: print(event["event"], event.get("pid"), flush=True)
+    runner.run(job, Path(sys.argv[1]), watch, 600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_when_the_tuner_is_interrupted_or_killed(tmp_path, number):
+    tuner = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(TUNER), str(tmp_path / "trial"), str(HERE)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        line = tuner.stdout.readline().split()
+        assert line[0] == "started"
+        assert tuner.stdout.readline().startswith("built")
+        worker = psutil.Process(int(line[1]))
+        assert wait_until(lambda: len(worker.children()) >= 2)
+        left = [*psutil.Process(tuner.pid).children(), worker, *worker.children(recursive=True)]
+        tuner.send_signal(number)
+        tuner.wait(30)
+        assert wait_until(lambda: all(gone(process.pid) for process in left))
+    finally:
+        tuner.kill()
+        tuner.stdout.close()
+
+
+def _after_three_blocks():
+    blocks = []
+
+    def watch(event):
+        if event["event"] == "block":
+            blocks.append(event)
+        return len(blocks) >= 3
+
+    return watch
