@@ -1,0 +1,25 @@
+"""Throughput: samples per second of steady training, epoch starts included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hotlap.measurement import Measurement
+from objectives.protocol import Direction
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Samples trained on in a second; what a run pays once (start-up, compilation) is left out.
+
+    Attributes:
+        direction: More is better.
+        unit: Of the value.
+    """
+
+    direction: Direction = "maximize"
+    unit: str = "samples/s"
+
+    def value(self, measurement: Measurement) -> float:
+        """Samples per second; 0 for a measurement without blocks."""
+        return measurement.samples_per_s

@@ -1,0 +1,147 @@
+"""Which knobs are active on this machine for this workload, and why the others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hotlap.errors import UserInputError
+from hotlap.settings import Settings
+from search_spaces.auto import auto_values
+from search_spaces.hardware import MEANING, words
+from search_spaces.knob import AUTO, NUMERICS, Knob, Value, text_of
+
+STREAM_WORKERS = 1
+"""A stream (IterableDataset) is repeated by every further worker (pytorch#30599)."""
+
+
+def active(
+    knobs: Iterable[Knob],
+    facts: Mapping[str, Any],
+    numerics: str = "precision",
+    base: Settings | None = None,
+    stream_workers: bool = False,
+) -> tuple[list[Knob], list[str]]:
+    """The knobs to search, each after the one its `when` names, and what was left out.
+
+    Args:
+        knobs: As the user wrote them.
+        facts: Machine facts and the probe's workload facts, in one mapping.
+        numerics: The most that tuning may change: exact, rounding or precision.
+        base: What a knob keeps that is not searched; PyTorch's defaults if None.
+        stream_workers: True if the user says that the IterableDataset shares its samples out
+            among workers by itself.
+
+    Returns:
+        The knobs with their ranges resolved, and a sentence for each knob or choice left out.
+
+    Raises:
+        UserInputError: Two knobs wait for each other, or there is no rule for an `auto`.
+    """
+    base = base or Settings()
+    here = words(facts, facts)
+    kept: dict[str, Knob] = {}
+    dropped: list[str] = []
+    for knob in _parents_first(knobs):
+        if reason := _unfit(knob, here, numerics) or _parent_gone(knob, kept, base):
+            dropped.append(f"{knob.name} is not searched: {reason}")
+            continue
+        knob = _resolved(knob, facts)
+        values, refused = _allowed(knob, here, stream_workers)
+        if not values or values == [getattr(base, knob.name)]:
+            why = "; ".join(refused) or f"here it can only be {text_of(values[0])}, as it is anyway"
+            dropped.append(f"{knob.name} is not searched: {why}")
+            continue
+        if refused:
+            dropped.append(f"{knob.name} is searched in part: {'; '.join(refused)}")
+        if knob.choices or len(values) < len(knob.values):
+            knob = replace(knob, choices=tuple(values), low=None, high=None, step=1, log=False)
+        kept[knob.name] = knob
+    return list(kept.values()), dropped
+
+
+def _unfit(knob: Knob, here: set[str], numerics: str) -> str:
+    if NUMERICS.index(knob.numerics) > NUMERICS.index(numerics):
+        return (
+            f"it changes the {knob.numerics} of the arithmetic, and numerics={numerics} forbids it"
+        )
+    missing = [word for word in knob.requires if word not in here]
+    return f"it needs {_explained(missing)}" if missing else ""
+
+
+def _parent_gone(knob: Knob, kept: Mapping[str, Knob], base: Settings) -> str:
+    """Why the knob can never become active, with the values that its parent still has."""
+    when = knob.when
+    if when is None:
+        return ""
+    parent = kept.get(when.knob)
+    values = parent.values if parent else (getattr(base, when.knob),)
+    if any(when.holds(value) for value in values):
+        return ""
+    need = f"above {when.above}" if when.above is not None else f"= {text_of(when.equals)}"
+    return f"it needs {when.knob} {need}, and {when.knob} never gets there"
+
+
+def _resolved(knob: Knob, facts: Mapping[str, Any]) -> Knob:
+    """The knob with values for every `auto`."""
+    if AUTO not in (knob.choices, knob.low, knob.high):
+        return knob
+    values = auto_values(knob.name, facts)
+    if knob.choices == AUTO:
+        return replace(knob, choices=values)
+    numbers = [value for value in values if isinstance(value, int)]
+    low = numbers[0] if knob.low == AUTO else knob.low
+    high = numbers[-1] if knob.high == AUTO else knob.high
+    assert isinstance(low, int) and isinstance(high, int)
+    return replace(knob, low=low, high=max(low, high))
+
+
+def _allowed(knob: Knob, here: set[str], stream_workers: bool) -> tuple[list[Value], list[str]]:
+    """The values that work here, and a part of a sentence for those that do not."""
+    allowed: list[Value] = []
+    refused = []
+    for value in knob.values:
+        needs = knob.choice_requires.get(text_of(value), ())
+        missing = [word for word in needs if word not in here]
+        if missing:
+            refused.append(f"{text_of(value)} needs {_explained(missing)}")
+        else:
+            allowed.append(value)
+    stream = "loader" in here and "map_dataset" not in here
+    if knob.name == "num_workers" and stream and not stream_workers:
+        many = [n for n in allowed if isinstance(n, int) and n > STREAM_WORKERS]
+        if many:
+            refused.append(
+                f"above {STREAM_WORKERS} is off, because the dataset is a stream (IterableDataset) "
+                "and every further worker would repeat it, unless it shares its samples out by "
+                "torch.utils.data.get_worker_info"
+            )
+        allowed = [n for n in allowed if n not in many]
+    return allowed, refused
+
+
+def _explained(missing: list[str]) -> str:
+    """The first of the missing words: the others often hang on it."""
+    return f"{missing[0]} ({MEANING[missing[0]]})"
+
+
+def _parents_first(knobs: Iterable[Knob]) -> list[Knob]:
+    """The knobs in their order, but each after the one that its `when` names.
+
+    Raises:
+        UserInputError: Two knobs wait for each other.
+    """
+    waiting = list(knobs)
+    ordered: list[Knob] = []
+    while waiting:
+        names = {knob.name for knob in waiting}
+        ready = [knob for knob in waiting if not (knob.when and knob.when.knob in names)]
+        if not ready:
+            raise UserInputError(
+                f"search_space: the `when` of {', '.join(sorted(names))} wait for each other in a "
+                "circle; at least one of these knobs must stand without `when`, so delete it there"
+            )
+        ordered += ready
+        waiting = [knob for knob in waiting if knob not in ready]
+    return ordered

@@ -1,0 +1,154 @@
+"""Facts about the machine, read in the tuner process, and the words that knobs may require.
+
+No torch and no CUDA context here: what only torch can tell comes from a job of kind "probe".
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hotlap.environment import LIBRARY_PATTERNS, allocator_library
+from search_spaces.cgroup import cpu_quota, memory_limit
+from search_spaces.nvml import nvidia_facts
+
+MEANING = {
+    "cuda": "the workload runs on a CUDA device",
+    "cpu": "the workload runs on the CPU",
+    "bf16": "the device computes in bfloat16 in hardware",
+    "fp16": "the device computes in float16 in hardware",
+    "tf32": "the device has TF32 (NVIDIA Ampere and later)",
+    "cudnn": "cuDNN runs the convolutions: a CUDA device and a model with conv2d",
+    "fused_optimizer": "the optimizer has a fused kernel on this device",
+    "foreach_optimizer": "the optimizer has a foreach kernel",
+    "conv2d": "the model has two-dimensional convolutions, so memory formats matter",
+    "no_batch_norm": "no layer of the model looks at the whole batch, as BatchNorm does",
+    "attention": "the model calls scaled_dot_product_attention",
+    "sdpa_flash": "the flash attention kernel works for this model and device",
+    "sdpa_efficient": "the memory-efficient attention kernel works for this model and device",
+    "sdpa_cudnn": "the cuDNN attention kernel works for this model and device",
+    "sdpa_math": "the plain attention kernel works for this model and device",
+    "loader": "a DataLoader reads the samples (they do not lie on the device already)",
+    "map_dataset": "the dataset is map-style, so that workers can share it out",
+    "picklable_dataset": "the dataset and its functions can be pickled for another process",
+    "compiler": "torch.compile works here (a C++ compiler, or Triton on CUDA)",
+    "jemalloc": "the jemalloc library is installed",
+    "tcmalloc": "the tcmalloc library is installed",
+    "libgomp": "torch uses GNU OpenMP, which knows a spin count",
+    "several_cores": "this process may use more than one core",
+}
+"""The closed list of words: each with what it says when it is there."""
+
+WORDS: tuple[str, ...] = tuple(MEANING)
+
+CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
+             "amx_bf16", "asimd", "asimdhp", "bf16", "sve")  # fmt: skip
+"""The instruction sets that decide how fast a CPU trains, on x86 and on ARM."""
+
+
+def machine_facts() -> dict[str, Any]:
+    """Facts of this machine as plain data; they go into a frozen file's provenance.
+
+    There is no host name in them: frozen files are handed on to others.
+    """
+    affinity = _affinity()
+    quota = cpu_quota()
+    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cores": max(1, min(len(affinity), math.ceil(quota or len(affinity)))),
+        "physical_cores": _physical_cores(affinity),
+        "cpu": _cpu_name(),
+        "cpu_flags": [flag for flag in CPU_FLAGS if flag in _cpuinfo("flags", "Features").split()],
+        "memory_bytes": min(installed, memory_limit() or installed),
+        "shm_free_bytes": _shm_free_bytes(),
+        **nvidia_facts(),
+        "allocators": [name for name in LIBRARY_PATTERNS if allocator_library(name)],
+        "libgomp": _torch_has_libgomp(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+
+
+def words(machine: Mapping[str, Any], workload: Mapping[str, Any]) -> set[str]:
+    """The words of `WORDS` that hold here.
+
+    Args:
+        machine: What `machine_facts` returns.
+        workload: What the probe answers (see hotlap/inspect_workload.py). A fact that is missing
+            gives no word: what is not known to work is not tried.
+    """
+    cuda = str(workload.get("device", "")).startswith("cuda")
+    kernels = workload.get("optimizer_kernels") or ()
+    loader = bool(workload.get("loader")) and not workload.get("resident")
+    holds = {
+        "cuda": cuda,
+        "cpu": str(workload.get("device", "")).startswith("cpu"),
+        **{word: bool(workload.get(word)) for word in ("bf16", "fp16", "conv2d", "attention")},
+        "no_batch_norm": workload.get("batch_norm") is False,
+        "tf32": cuda and bool(workload.get("tf32")),
+        "cudnn": cuda and bool(workload.get("conv2d")),
+        "fused_optimizer": "fused" in kernels,
+        "foreach_optimizer": "foreach" in kernels,
+        "loader": loader,
+        "map_dataset": loader and not workload.get("iterable_dataset"),
+        "picklable_dataset": loader and not workload.get("spawn_error"),
+        "compiler": bool(workload.get("compiler")),
+        **{name: name in machine.get("allocators", ()) for name in LIBRARY_PATTERNS},
+        "libgomp": bool(machine.get("libgomp")),
+        "several_cores": machine.get("cores", 1) > 1,
+    }
+    backends = workload.get("sdpa_backends") or ()
+    holds.update({word: word[5:] in backends for word in WORDS if word.startswith("sdpa_")})
+    return {word for word, true in holds.items() if true}
+
+
+def _affinity() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))  # macOS has no affinity
+
+
+def _physical_cores(cpus: list[int]) -> int:
+    """Cores without hyper-threads: CPUs that share one list their siblings in the same words."""
+    topology = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    paths = [Path(topology.format(cpu)) for cpu in cpus]
+    if not all(path.exists() for path in paths):
+        return len(cpus)
+    return len({path.read_text() for path in paths})
+
+
+def _cpu_name() -> str:
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def _cpuinfo(*keys: str) -> str:
+    """The first value of one of `keys` in /proc/cpuinfo; empty where there is none."""
+    path = Path("/proc/cpuinfo")
+    for line in path.read_text().splitlines() if path.exists() else ():
+        key, _, value = line.partition(":")
+        if key.strip() in keys:
+            return value.strip()
+    return ""
+
+
+def _shm_free_bytes() -> int | None:
+    """Free bytes of /dev/shm, through which loader workers hand batches over; None without it."""
+    if not os.path.isdir("/dev/shm"):
+        return None
+    status = os.statvfs("/dev/shm")
+    return status.f_bavail * status.f_frsize
+
+
+def _torch_has_libgomp() -> bool:
+    """Whether torch's wheel brings GNU OpenMP; looks at its files, does not import it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return False
+    package = Path(spec.origin).parent
+    folders = (package / "lib", package.parent / "torch.libs")
+    return any(next(folder.glob("libgomp*"), None) for folder in folders)

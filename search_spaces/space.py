@@ -1,0 +1,45 @@
+"""Space: active knobs over base settings, as one thing to hand to a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hotlap.settings import Settings
+from search_spaces.knob import Knob, Value
+from search_spaces.suggest import Suggests, fingerprint, grid, params_of, size, suggest
+
+
+@dataclass(frozen=True)
+class Space:
+    """A search space whose knobs are active on this machine.
+
+    Attributes:
+        knobs: Each after the one its `when` names (see search_spaces/active.py).
+        base: The values of all that is not searched.
+    """
+
+    knobs: Sequence[Knob]
+    base: Settings
+
+    def suggest(self, trial: Suggests) -> Settings:
+        """Settings with the trial's suggestions over the base."""
+        return suggest(trial, self.knobs, self.base)
+
+    def params_of(self, settings: Settings) -> dict[str, Value]:
+        """The parameters that would suggest `settings`, or a near point of the space."""
+        return params_of(settings, self.knobs)
+
+    def grid(self) -> Iterator[Settings]:
+        """All settings there are."""
+        return grid(self.knobs, self.base)
+
+    @property
+    def size(self) -> int:
+        """How many settings there are."""
+        return size(self.knobs, self.base)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two spaces whose trials fit into one study."""
+        return fingerprint(self.knobs)

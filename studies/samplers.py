@@ -1,0 +1,88 @@
+"""Samplers: who proposes the next trial. Names are those of the config group `sampler`.
+
+`tpe` is the default: it takes mixed and conditional spaces as they are. `gp` models the noise and
+the order of ranges, but only of knobs that all complete trials share: a knob that was inactive in
+one of them is drawn at random, so it suits spaces without `when` (optuna.samplers.GPSampler).
+`random` is the yardstick for both, `brute_force` walks a small space once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import optuna
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from hotlap.errors import UserInputError
+from hotlap.settings import near
+
+NAMES = ("tpe", "gp", "random", "brute_force")
+
+ConstraintsOf = Callable[[FrozenTrial], Sequence[float]]
+"""By how much a trial breaks each limit; 0 or less is fine (see objectives/constraints.py)."""
+
+
+def make(
+    name: str,
+    seed: int | None = 0,
+    n_startup_trials: int = 8,
+    constraints_of: ConstraintsOf | None = None,
+) -> BaseSampler:
+    """The sampler `name`.
+
+    Args:
+        name: tpe, gp, random or brute_force.
+        seed: Of its random numbers; None for another search each time.
+        n_startup_trials: So many trials are drawn at random first (tpe, gp).
+        constraints_of: What tpe and gp shall know of limits; None: nothing.
+
+    Raises:
+        UserInputError: There is no sampler of this name.
+    """
+    if name not in NAMES:
+        raise UserInputError(
+            f"sampler.name: there is no sampler '{name}'{near(name, NAMES)}; "
+            f"write sampler={' or sampler='.join(NAMES)}"
+        )
+    with warnings.catch_warnings():
+        # Optuna marks these as experimental: their interface may change. A test makes each of
+        # them, so that a change shows there and not to a user.
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        if name == "tpe":
+            return optuna.samplers.TPESampler(
+                n_startup_trials=n_startup_trials,
+                seed=seed,
+                multivariate=True,  # the best worker count flips with the thread setting
+                group=True,  # one model for each set of knobs that are active together
+                constraints_func=constraints_of,
+            )
+        if name == "gp":
+            return optuna.samplers.GPSampler(
+                n_startup_trials=n_startup_trials,
+                seed=seed,
+                deterministic_objective=False,  # a measured rate has noise
+                independent_sampler=optuna.samplers.RandomSampler(seed=seed),
+                warn_independent_sampling=False,
+                constraints_func=constraints_of,
+            )
+        if name == "brute_force":
+            return _BruteForce(seed=seed)
+    return optuna.samplers.RandomSampler(seed=seed)
+
+
+class _BruteForce(optuna.samplers.BruteForceSampler):
+    """Optuna's, for a study that is asked and told: there `Study.stop` is an error.
+
+    The search itself notices that all settings have been tried.
+    """
+
+    def after_trial(
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Leave the study to itself, where Optuna's stops it after the last point."""

@@ -1,0 +1,37 @@
+import pytest
+
+from hotlap.measurement import Measurement
+from objectives import reasons, violations
+
+LIMITS = {"device_memory": 0.9}
+GIB = 1 << 30
+FACTS = {
+    "device": "cuda:1",
+    "gpus": [{"memory_bytes": 10 * GIB}, {"memory_bytes": 100 * GIB}],
+}
+
+
+def used(gib: int | None) -> Measurement:
+    return Measurement((), peak_device_bytes=None if gib is None else gib * GIB)
+
+
+def test_memory_within_the_limit_is_fine_and_above_it_is_not() -> None:
+    assert violations(used(80), LIMITS, FACTS) == (pytest.approx(-0.1),)
+    assert violations(used(96), LIMITS, FACTS) == (pytest.approx(0.06),)
+    assert reasons(used(80), LIMITS, FACTS) == []
+
+
+def test_the_reason_names_what_was_used_and_what_is_allowed() -> None:
+    assert reasons(used(96), LIMITS, FACTS) == [
+        "it reserved 98304 MiB of the device's 102400 MiB, which is 96%, "
+        "and constraints.device_memory=0.9 allows 90%"
+    ]
+
+
+@pytest.mark.parametrize("facts", [{}, {"device": "cpu", "gpus": []}, {"device": "cuda:0"}])
+def test_what_cannot_be_known_is_no_violation(facts: dict[str, object]) -> None:
+    assert violations(used(96), LIMITS, facts) == (-1.0,)
+
+
+def test_a_measurement_without_a_device_is_no_violation() -> None:
+    assert violations(used(None), LIMITS, FACTS) == (-1.0,)

@@ -1,0 +1,129 @@
+from typing import Any
+
+import pytest
+
+from hotlap.errors import UserInputError
+from hotlap.settings import Settings
+from search_spaces.active import active
+from search_spaces.knob import Knob
+
+CPU = {
+    "cores": 2,
+    "device": "cpu",
+    "loader": True,
+    "resident": False,
+    "iterable_dataset": False,
+    "spawn_error": "",
+}
+
+
+def knob(name: str, choices: Any, **more: Any) -> Knob:
+    return Knob.from_mapping(name, {"choices": choices, **more})
+
+
+def test_a_missing_fact_drops_the_knob_with_one_line_that_names_it() -> None:
+    kept, dropped = active([knob("pin_memory", [False, True], requires=["cuda"])], CPU)
+    assert kept == []
+    assert dropped == [
+        "pin_memory is not searched: it needs cuda (the workload runs on a CUDA device)"
+    ]
+
+
+def test_a_missing_fact_of_a_choice_drops_only_the_choice() -> None:
+    start = knob(
+        "multiprocessing_context",
+        ["default", "spawn", "fork"],
+        choice_requires={"spawn": ["picklable_dataset"]},
+    )
+    workers = knob("num_workers", [0, 2])
+    kept, dropped = active([workers, start], {**CPU, "spawn_error": "a lambda"})
+    assert kept[1].choices == ("default", "fork")
+    assert dropped == [
+        "multiprocessing_context is searched in part: spawn needs picklable_dataset (the dataset "
+        "and its functions can be pickled for another process)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("numerics", "names"),
+    [
+        ("exact", ["num_workers"]),
+        ("rounding", ["num_workers", "memory_format"]),
+        ("precision", ["num_workers", "memory_format", "amp"]),
+    ],
+)
+def test_numerics_bounds_the_search(numerics: str, names: list[str]) -> None:
+    knobs = [
+        knob("num_workers", [0, 2]),
+        knob("memory_format", ["contiguous", "channels_last"], numerics="rounding"),
+        knob("amp", ["none", "bf16"], numerics="precision"),
+    ]
+    kept, dropped = active(knobs, CPU, numerics)
+    assert [k.name for k in kept] == names
+    assert len(dropped) == 3 - len(names)
+    assert all(f"numerics={numerics} forbids it" in line for line in dropped)
+
+
+def test_a_knob_left_with_the_base_value_is_dropped_and_with_another_is_kept() -> None:
+    fused = knob("optimizer_kernel", ["default", "fused"],
+                 choice_requires={"fused": ["fused_optimizer"]})  # fmt: skip
+    assert active([fused], CPU)[0] == []
+    kept, _ = active([fused], CPU, base=Settings(optimizer_kernel="foreach"))
+    assert kept[0].choices == ("default",)
+
+
+def test_a_child_goes_with_its_parent() -> None:
+    knobs = [
+        knob("non_blocking", [False, True], when={"knob": "pin_memory", "equals": True}),
+        knob("pin_memory", [False, True], requires=["cuda"]),
+    ]
+    kept, dropped = active(knobs, CPU)
+    assert kept == []
+    assert dropped[1] == (
+        "non_blocking is not searched: it needs pin_memory = true, and pin_memory never gets there"
+    )
+
+
+def test_a_child_stays_where_the_base_makes_it_active_for_good() -> None:
+    prefetch = knob("prefetch_factor", [2, 4])
+    assert active([prefetch], CPU)[0] == []
+    assert active([prefetch], CPU, base=Settings(num_workers=4))[0] == [prefetch]
+
+
+def test_parents_come_first_whatever_the_order_of_the_files() -> None:
+    knobs = [knob("prefetch_factor", [2, 4]), knob("num_workers", [0, 2])]
+    assert [k.name for k in active(knobs, CPU)[0]] == ["num_workers", "prefetch_factor"]
+
+
+def test_knobs_that_wait_for_each_other_are_refused() -> None:
+    knobs = [
+        knob("pin_memory", [False, True], when={"knob": "non_blocking", "equals": True}),
+        knob("non_blocking", [False, True], when={"knob": "pin_memory", "equals": True}),
+    ]
+    with pytest.raises(UserInputError, match="non_blocking, pin_memory wait for each other"):
+        active(knobs, CPU)
+
+
+def test_a_stream_has_no_second_worker_unless_the_user_vouches_for_it() -> None:
+    stream = {**CPU, "iterable_dataset": True}
+    workers = knob("num_workers", [0, 1, 2])
+    kept, dropped = active([workers], stream)
+    assert kept[0].choices == (0, 1)
+    assert "IterableDataset" in dropped[0] and "get_worker_info" in dropped[0]
+    kept, dropped = active([workers], stream, stream_workers=True)
+    assert kept[0].choices == (0, 1, 2)
+    assert dropped == []
+
+
+def test_auto_bounds_and_choices_are_numbers_afterwards() -> None:
+    facts = {**CPU, "cores": 6}
+    kept, _ = active([Knob.from_mapping("num_workers", {"low": 1, "high": "auto"})], facts)
+    assert kept[0].values == (1, 2, 3, 4, 5, 6)
+    kept, _ = active([knob("num_workers", "auto")], facts)
+    assert kept[0].choices == (0, 1, 2, 4, 6)
+
+
+def test_a_users_own_larger_range_is_respected() -> None:
+    kept, dropped = active([knob("num_workers", [0, 2, 16])], CPU)
+    assert kept[0].choices == (0, 2, 16)
+    assert dropped == []

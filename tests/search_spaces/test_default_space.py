@@ -1,0 +1,81 @@
+"""The search spaces of conf/search_space, as a study gets them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from optuna.trial import FixedTrial
+
+from hotlap.settings import NAMES, Settings
+from search_spaces import Knob, Space, active, expert
+
+FOLDER = Path(__file__).parents[2] / "conf" / "search_space"
+CPU: dict[str, Any] = {
+    "cores": 2,
+    "libgomp": True,
+    "device": "cpu",
+    "loader": True,
+    "conv2d": True,
+    "compiler": True,
+    "batch_size": 32,
+    "batch_norm": True,
+    "optimizer_kernels": ["default", "for_loop", "foreach", "fused"],
+    "default_intraop_threads": 2,
+    "default_interop_threads": 1,
+    "sample_cpu_s": 0.002,
+    "sample_wall_s": 0.002,
+}
+GPU: dict[str, Any] = {
+    **CPU,
+    "cores": 16,
+    "device": "cuda:0",
+    "attention": True,
+    "batch_norm": False,
+    "default_intraop_threads": 16,
+    "sdpa_backends": ["math", "flash", "efficient", "cudnn"],
+    **dict.fromkeys(("bf16", "fp16", "tf32"), True),
+}
+
+
+def knobs() -> list[Knob]:
+    files = [yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yaml"))]
+    return [Knob.from_mapping(name, data) for file in files for name, data in file.items()]
+
+
+def test_each_setting_is_a_knob_of_one_file() -> None:
+    assert sorted(knob.name for knob in knobs()) == sorted(NAMES)
+
+
+def test_on_a_gpu_every_knob_is_searched_that_can_matter() -> None:
+    kept, dropped = active(knobs(), GPU)
+    left = {line.split()[0] for line in dropped if "is not searched" in line}
+    assert left == {"allocator", "interop_threads"}
+    assert {knob.name for knob in kept} == set(NAMES) - left
+
+
+def test_without_a_gpu_no_knob_of_one_is_searched() -> None:
+    kept, _ = active(knobs(), CPU)
+    assert {knob.name for knob in kept} == {
+        "num_workers",
+        "prefetch_factor",
+        "persistent_workers",
+        "multiprocessing_context",
+        "in_order",
+        "memory_format",
+        "compile_mode",
+        "intraop_threads",
+        "interop_threads",
+        "omp_wait_policy",
+        "optimizer_kernel",
+        "set_to_none",
+    }
+    assert next(k for k in kept if k.name == "compile_mode").choices == ("none", "default")
+
+
+@pytest.mark.parametrize("facts", [CPU, GPU])
+def test_baseline_and_expert_are_points_of_the_space(facts: dict[str, Any]) -> None:
+    kept, _ = active(knobs(), facts)
+    space = Space(kept, Settings())
+    for settings in (Settings(), expert(Settings(), facts)[0]):
+        assert space.suggest(FixedTrial(space.params_of(settings))) == settings

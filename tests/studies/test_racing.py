@@ -1,0 +1,124 @@
+import random
+
+import optuna
+import pytest
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from studies.racing import RacingPruner
+
+N_BLOCKS = 16
+
+
+def blocks(rng: random.Random, mean: float, noise: float, n: int = N_BLOCKS) -> list[float]:
+    return [mean * (1 + rng.gauss(0, noise)) for _ in range(n)]
+
+
+def ended(rates: list[float], value: float | None = None) -> FrozenTrial:
+    mean = sum(rates) / len(rates) if value is None else value
+    return create_trial(value=mean, intermediate_values=dict(enumerate(rates)))
+
+
+def running(rates: list[float]) -> FrozenTrial:
+    return create_trial(state=TrialState.RUNNING, intermediate_values=dict(enumerate(rates)))
+
+
+def study_of(*trials: FrozenTrial, direction: str = "maximize") -> optuna.Study:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction=direction)
+    study.add_trials(trials)
+    return study
+
+
+def pruned_at(pruner: RacingPruner, study: optuna.Study, rates: list[float]) -> int | None:
+    """Blocks after which the trial is stopped, None if it never is."""
+    counts = range(1, len(rates) + 1)
+    return next((n for n in counts if pruner.prune(study, running(rates[:n]))), None)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_clearly_worse_trial_is_stopped_after_two_to_four_blocks(direction: str) -> None:
+    worse = 70.0 if direction == "maximize" else 130.0
+    for seed in range(100):
+        rng = random.Random(seed)
+        study = study_of(ended(blocks(rng, 100, 0.02)), direction=direction)
+        n = pruned_at(RacingPruner(), study, blocks(rng, worse, 0.02))
+        assert n is not None and 2 <= n <= 4
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_clearly_better_trial_is_never_stopped(direction: str) -> None:
+    better = 130.0 if direction == "maximize" else 70.0
+    for seed in range(50):
+        rng = random.Random(seed)
+        study = study_of(ended(blocks(rng, 100, 0.02)), direction=direction)
+        assert pruned_at(RacingPruner(), study, blocks(rng, better, 0.02)) is None
+
+
+@pytest.mark.parametrize("n_rivals", [1, 20])
+@pytest.mark.parametrize("error", [0.05, 0.2])
+def test_an_equal_trial_is_stopped_with_at_most_the_stated_probability(
+    n_rivals: int, error: float
+) -> None:
+    n = 400
+    wrong = 0
+    for seed in range(n):
+        rng = random.Random(seed)
+        study = study_of(*(ended(blocks(rng, 100, 0.05)) for _ in range(n_rivals)))
+        wrong += pruned_at(RacingPruner(error), study, blocks(rng, 100, 0.05)) is not None
+    assert wrong / n <= error
+
+
+def test_more_blocks_tell_smaller_differences() -> None:
+    rng = random.Random(0)
+    study = study_of(ended(blocks(rng, 100, 0.01)))
+    assert pruned_at(RacingPruner(), study, blocks(rng, 97, 0.01)) in range(4, N_BLOCKS + 1)
+
+
+def test_noise_between_processes_makes_it_careful() -> None:
+    rng = random.Random(0)
+    study, rates = study_of(ended(blocks(rng, 100, 0.01))), blocks(rng, 95, 0.01)
+    assert pruned_at(RacingPruner(), study, rates) is not None
+    assert pruned_at(RacingPruner(process_noise=0.05), study, rates) is None
+
+
+def test_one_spoilt_block_stops_nobody() -> None:
+    rng = random.Random(0)
+    study, rates = study_of(ended(blocks(rng, 100, 0.01))), blocks(rng, 100, 0.01)
+    rates[2] = 10.0
+    assert pruned_at(RacingPruner(), study, rates) is None
+
+
+def test_nobody_is_stopped_without_a_rival_or_before_the_least_blocks() -> None:
+    slow = [10.0] * 5
+    assert pruned_at(RacingPruner(), study_of(), slow) is None
+    best = ended([100.0, 100.1, 100.2])
+    failed = create_trial(state=TrialState.FAIL)
+    assert pruned_at(RacingPruner(min_blocks=4), study_of(best, failed), slow) is None
+    assert pruned_at(RacingPruner(min_blocks=3), study_of(best, failed), slow) == 3
+
+
+def test_a_repeat_without_blocks_does_not_hide_the_best() -> None:
+    study = study_of(ended([100.0, 100.1, 100.2]), create_trial(value=100.1))
+    assert pruned_at(RacingPruner(), study, [10.0, 10.1, 10.0]) is not None
+
+
+def test_it_works_in_an_ordinary_optuna_study() -> None:
+    rng = random.Random(0)
+    study = optuna.create_study(direction="maximize", pruner=RacingPruner())
+
+    def objective(trial: optuna.Trial) -> float:
+        rates = blocks(rng, 100 if trial.number == 0 else 50, 0.01)
+        for step, rate in enumerate(rates):
+            trial.report(rate, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return sum(rates) / len(rates)
+
+    study.optimize(objective, n_trials=3)
+    assert [t.state.name for t in study.trials] == ["COMPLETE", "PRUNED", "PRUNED"]
+
+
+@pytest.mark.parametrize("wrong", [{"error": 0}, {"min_blocks": 1}, {"process_noise": -0.1}])
+def test_arguments_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        RacingPruner(**wrong)  # type: ignore[arg-type]
