@@ -1,0 +1,41 @@
+import subprocess
+import sys
+from pathlib import Path
+
+from hotlap.zoo import cache
+
+CLONE = Path(cache.__file__).parents[2]
+
+
+def test_folder_is_under_home_unless_named(tmp_path, monkeypatch):
+    monkeypatch.delenv("HOTLAP_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.cache_folder() == tmp_path / ".cache" / "hotlap"
+    monkeypatch.setenv("HOTLAP_CACHE", str(tmp_path / "mine"))
+    assert cache.cache_folder() == tmp_path / "mine"
+    assert (tmp_path / "mine").is_dir()
+
+
+def test_a_second_holder_waits_for_the_first(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from hotlap.zoo.cache import lock\n"
+        "with lock(Path('x.lock')): print(Path('done').exists())"
+    )
+    with cache.lock(tmp_path / "x.lock"):
+        other = subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(CLONE)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert "another process is at work on x; waiting" in other.stderr.readline()
+        (tmp_path / "done").write_text("")
+    assert other.communicate()[0].strip() == "True"
+
+
+def test_a_file_replaces_the_old_one_whole(tmp_path):
+    cache.write_bytes(tmp_path / "x", b"old")
+    cache.write_bytes(tmp_path / "x", b"new")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("x", b"new")]
