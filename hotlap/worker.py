@@ -56,7 +56,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
     from hotlap import apply
 
     settings = Settings.from_dict(job.settings)
-    notes = list(apply.apply_process(settings))
+    apply.apply_process(settings)  # threads and flags, before the workload's own code runs
     workload = build(job.workload, job.args)
     if job.kind == "probe":
         from hotlap.inspect_workload import facts
@@ -64,6 +64,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         emit("facts", facts=facts(workload))
         return
     applied = apply.apply(workload, settings)
+    settings = applied.settings  # with the workload's own loader arguments
     emit(
         "built",
         startup_s=time.monotonic() - started,
@@ -71,7 +72,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         tokens_per_sample=workload.tokens_per_sample,
         num_workers=settings.num_workers,
         n_epoch_steps=applied.n_epoch_steps,
-        notes=[*notes, *applied.notes],
+        notes=applied.notes,
     )
     if job.kind == "full_run":
         from hotlap.full_run import train

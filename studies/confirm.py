@@ -13,6 +13,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hotlap.errors import StudyFailed
 from hotlap.measurement import Rate, t_quantile
 from hotlap.settings import Settings
 from studies.budget import Budget
@@ -69,6 +70,19 @@ class Confirmed:
     winner: Arm
     n_rounds: int
 
+    @property
+    def found_better(self) -> bool:
+        """Whether an arm is proven faster than the baseline."""
+        return self.winner is not self.arms[0]
+
+    @property
+    def best_tried(self) -> Arm:
+        """The winner, or the arm that came closest to beating the baseline; else the baseline."""
+        if self.found_better:
+            return self.winner
+        baseline, *others = self.arms
+        return max(others, key=lambda arm: arm.speedup(baseline).value, default=baseline)
+
 
 def confirm(
     lab: Lab,
@@ -87,6 +101,9 @@ def confirm(
         keep: Share of the budget that later stages need.
         max_rounds: The most rounds.
         seed: Of the order within rounds.
+
+    Raises:
+        StudyFailed: The baseline ended well in no round.
     """
     order = random.Random(seed)
     all_arms = _distinct(arms)
@@ -109,7 +126,14 @@ def confirm(
         if budget.left(keep) <= 0 or _is_clear(all_arms, n_rounds):
             break
         running = _still_running(running, baseline)
-    return Confirmed(all_arms, _winner(all_arms), n_rounds)
+    measured = [arm for arm in all_arms if arm.rates()]
+    if baseline not in measured:
+        raise StudyFailed(
+            "the baseline could not be measured again: "
+            + (next((t.run.reason for t in baseline.trials.values()), "no time was left"))
+            + "; give the study more time, e.g. budget=20m, with resume=<its folder>"
+        )
+    return Confirmed(measured, _winner(measured), n_rounds)
 
 
 def log_interval(values: list[float]) -> Rate:

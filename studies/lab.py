@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hotlap.job import Job
+from hotlap.errors import StudyFailed
+from hotlap.job import Job, write_text
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
 from studies.protocols import Objective, Observer, Trial
@@ -25,7 +27,6 @@ class Lab:
         folder: The study's folder; trial 7 gets `trials/0007` in it.
         objective: What is better.
         observer: Who wants to see it.
-        first_number: The number of the next trial, above 0 in a resumed study.
     """
 
     def __init__(
@@ -35,20 +36,32 @@ class Lab:
         folder: Path,
         objective: Objective,
         observer: Observer,
-        first_number: int = 0,
     ) -> None:
         self._runner = runner
         self._job = job
         self._folder = folder
         self._objective = objective
         self._observer = observer
-        self.n_trials = first_number
+        self._next = _next_number(folder)
 
-    def facts(self, timeout_s: float) -> Run:
-        """Ask a worker for the workload's facts; they stand in the run's `facts` event."""
-        return self._runner.run(
-            replace(self._job, kind="probe"), self._folder / "probe", lambda _: False, timeout_s
-        )
+    def facts(self, timeout_s: float) -> dict[str, Any]:
+        """The workload's facts, asked of a worker, since the tuner never runs user code.
+
+        See hotlap/inspect_workload.py for what they are.
+
+        Raises:
+            StudyFailed: The workload cannot be built, or a step fails: so would every trial.
+        """
+        job = replace(self._job, kind="probe")
+        run = self._runner.run(job, self._folder / "probe", lambda event: False, timeout_s)
+        if run.outcome != "ok":
+            raise StudyFailed(
+                f"{run.traceback.strip()}\n\n"
+                f"The workload fails with its own settings, before any is changed: {run.reason} "
+                f"({run.outcome}). No trial was run. The worker's log: {run.folder}/worker.log"
+            )
+        facts: dict[str, Any] = run.events[-1]["facts"]
+        return facts
 
     def measure(
         self,
@@ -58,8 +71,8 @@ class Lab:
         stop: Stop = lambda warmup, window: False,
     ) -> Trial:
         """Run one trial with `settings`."""
-        number = self.n_trials
-        self.n_trials += 1
+        number = self._next
+        self._next += 1
         self._observer.trial_started(number, kind, settings)
         warmup: list[float] = []
         window: list[float] = []
@@ -83,3 +96,21 @@ class Lab:
             return self._objective.value(run.measurement)
         # Stopped within the warm-up: the rate of its last block is all that is known.
         return warmup[-1] if run.outcome == "pruned" and warmup else 0.0
+
+
+def known_facts(folder: Path, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The facts kept in the study's folder, or the answer of `ask`, which is then kept.
+
+    A resumed study keeps its facts: ranges come from them, and measured anew they could differ.
+    """
+    path = folder / "facts.json"
+    if not path.exists():
+        write_text(path, json.dumps(ask(), indent=1))
+    facts: dict[str, Any] = json.loads(path.read_text())
+    return facts
+
+
+def _next_number(folder: Path) -> int:
+    """The number of the next trial: 0 in a new study's folder."""
+    numbers = [int(trial.name) for trial in (folder / "trials").glob("[0-9]*")]
+    return max(numbers, default=-1) + 1

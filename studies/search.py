@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import optuna
-from optuna.trial import FixedTrial, TrialState, create_trial
+from optuna.study import StudyDirection
+from optuna.trial import FixedTrial, FrozenTrial, TrialState, create_trial
 
 from hotlap.errors import StudyFailed
+from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.budget import Budget
 from studies.lab import Lab
 from studies.ledger import Ledger
 from studies.outcomes import told
-from studies.protocols import Observer, Space, Trial
+from studies.protocols import Space, Trial
+
+CONSTRAINTS = "constraints"
+"""User attribute of a trial: by how much it breaks each limit."""
 
 HOPELESS = 4.0
 """A trial whose steps are so many times slower than the best one's does not get past warm-up."""
@@ -28,6 +33,12 @@ REPEATS = 20
 """After so many proposals in a row that were measured before, an untried one is drawn instead."""
 
 
+def constraints_of(trial: FrozenTrial) -> Sequence[float]:
+    """By how much a trial breaks each limit, for a sampler; nothing for a repeat."""
+    broken: Sequence[float] = trial.user_attrs.get(CONSTRAINTS, ())
+    return broken
+
+
 class Search:
     """The search stage of one study.
 
@@ -35,7 +46,6 @@ class Search:
         ledger: The study, in memory and in SQLite.
         lab: Measures settings.
         space: The active search space.
-        observer: Who wants to see it.
         budget: The command's wall clock.
         keep: Share of the budget that later stages need, 0..1.
     """
@@ -45,17 +55,17 @@ class Search:
         ledger: Ledger,
         lab: Lab,
         space: Space,
-        observer: Observer,
         budget: Budget,
         keep: float,
+        violations: Callable[[Measurement], Sequence[float]] = lambda measurement: (),
     ) -> None:
         self._ledger = ledger
         self._study = ledger.study
         self._lab = lab
         self._space = space
-        self._observer = observer
         self._budget = budget
-        self.keep = keep
+        self._keep = keep
+        self._violations = violations
         self.trials: list[Trial] = []
         self._seen: dict[object, tuple[TrialState, float | None]] = {}
         for trial in ledger.trials:
@@ -73,10 +83,31 @@ class Search:
         trial = self._measure(kind, self._ask(settings), settings)
         if kind == "baseline" and trial.run.outcome != "ok":
             raise StudyFailed(
-                f"the baseline, with your own settings, ended as {trial.run.outcome}: "
-                f"{trial.run.reason}\n{trial.run.traceback}"
+                f"{trial.run.traceback.strip()}\n\n"
+                f"The baseline, with your own settings, ended as {trial.run.outcome}: "
+                f"{trial.run.reason}. The worker's log: {trial.run.folder}/worker.log"
             )
         return trial
+
+    def best(self, n: int) -> dict[str, Settings]:
+        """The `n` best trials that ended ok within the limits, best first: name -> settings."""
+        good = [
+            t
+            for t in self._ledger.trials
+            if t.user_attrs.get("outcome") == "ok"
+            and max(t.user_attrs[CONSTRAINTS], default=0) <= 0
+        ]
+        sign = -1 if self._study.direction == StudyDirection.MAXIMIZE else 1
+        good.sort(key=lambda t: sign * (t.value or 0.0))
+        return {
+            f"trial {t.user_attrs['number']}": Settings.from_dict(t.user_attrs["settings"])
+            for t in good[:n]
+        }
+
+    def n_outcomes(self) -> dict[str, int]:
+        """How many trials ended how, earlier sessions included."""
+        ended = [t.user_attrs["outcome"] for t in self._ledger.trials if "outcome" in t.user_attrs]
+        return {outcome: ended.count(outcome) for outcome in dict.fromkeys(ended)}
 
     def run(self, n_trials: int | None, enqueued: Iterable[Settings] = ()) -> str:
         """Search until the budget's share is spent. Returns the sentence that says why it ended.
@@ -87,9 +118,9 @@ class Search:
         """
         waiting = list(enqueued)
         while True:
-            if n_trials is not None and self._lab.n_trials >= n_trials:
+            if n_trials is not None and len(self._seen) >= n_trials:
                 return f"all {n_trials} trials are done"
-            if self._budget.left(self.keep) <= 0:
+            if self._budget.left(self._keep) <= 0:
                 return "the time for searching is spent"
             if waiting:
                 settings = waiting.pop(0)
@@ -129,7 +160,7 @@ class Search:
 
     def _measure(self, kind: str, asked: optuna.Trial, settings: Settings) -> Trial:
         limit = self._budget.seconds * LONGEST_SHARE if kind == "search" else float("inf")
-        timeout_s = min(limit, max(self._budget.left(self.keep), 1.0))
+        timeout_s = min(limit, max(self._budget.left(self._keep), 1.0))
         if kind == "baseline":
             timeout_s = self._budget.left()
         stop = self._stop if kind == "search" else (lambda warmup, window: False)
@@ -143,6 +174,7 @@ class Search:
             "reason": trial.run.reason,
             "settings": settings.to_dict(),
             "wall_s": trial.run.wall_s,
+            CONSTRAINTS: list(self._violations(trial.run.measurement)),
         }
         for key, value in attributes.items():
             asked.set_user_attr(key, value)
@@ -155,7 +187,7 @@ class Search:
 
     def _stop(self, warmup: list[float], window: list[float]) -> bool:
         if not window:
-            best = max((t.value for t in self.trials if t.run.outcome == "ok"), default=0.0)
+            best = max((t.value or 0.0 for t in self._ledger.trials if t.value), default=0.0)
             late = warmup[1:]
             return len(late) >= HOPELESS_BLOCKS and max(late) * HOPELESS < best
         so_far = create_trial(state=TrialState.RUNNING, intermediate_values=dict(enumerate(window)))

@@ -1,0 +1,28 @@
+"""What a person sees: progress, the final table, result.json, MLflow."""
+
+from reports.mlflow_tracking import MlflowTracking
+from reports.no_tracking import NoTracking
+from reports.observer import StudyObserver
+from reports.progress import Progress
+from reports.result import Arm, Contribution, Ratio, Result, write_json
+from reports.table import markdown, print_result
+from reports.tracking import Tracking, ended_record, run_record, study_record, trial_record
+
+__all__ = [
+    "Arm",
+    "Contribution",
+    "MlflowTracking",
+    "NoTracking",
+    "Progress",
+    "Ratio",
+    "Result",
+    "StudyObserver",
+    "Tracking",
+    "ended_record",
+    "markdown",
+    "print_result",
+    "run_record",
+    "study_record",
+    "trial_record",
+    "write_json",
+]

@@ -1,0 +1,80 @@
+"""Shows a study to whoever wants to see it: the progress display and the tracking."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from hotlap.settings import Settings
+from reports.progress import Progress
+from reports.tracking import Tracking, trial_record
+from runners.protocol import Run
+
+
+class Tried(Protocol):
+    """A trial that has ended (see studies/protocols.py)."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def settings(self) -> Settings: ...  # noqa: D102
+    @property
+    def run(self) -> Run: ...  # noqa: D102
+    @property
+    def value(self) -> float: ...  # noqa: D102
+
+
+class StudyObserver:
+    """Hands on what happens in a study.
+
+    Args:
+        study: The study's name in the tracking.
+        progress: What a person sees.
+        tracking: What is kept.
+    """
+
+    def __init__(self, study: str, progress: Progress, tracking: Tracking) -> None:
+        self._study = study
+        self._progress = progress
+        self._tracking = tracking
+        self._baseline: float | None = None
+
+    def stage(self, name: str, detail: str = "") -> None:
+        """A stage begins."""
+        self._progress.stage(name, detail)
+
+    def note(self, text: str) -> None:
+        """A sentence for the user."""
+        self._progress.note(text)
+
+    def trial_started(self, number: int, kind: str, settings: Settings) -> None:
+        """A trial begins."""
+        self._progress.trial_started(number, settings)
+
+    def block(self, samples_per_s: float) -> None:
+        """A block was timed."""
+        self._progress.block(samples_per_s)
+
+    def trial_ended(self, trial: Tried) -> None:
+        """A trial has ended: print its line and keep its record."""
+        run = trial.run
+        if trial.kind == "baseline" and run.outcome == "ok":
+            self._baseline = run.measurement.samples_per_s
+        rate = trial.value if run.outcome in ("ok", "pruned") and trial.value > 0 else None
+        facts: dict[str, Any] = {"settings": trial.settings, "wall_s": run.wall_s}
+        self._progress.trial_ended(
+            trial.number, run.outcome, rate, reason=run.reason, kind=trial.kind, **facts
+        )
+        self._tracking.trial(
+            trial_record(
+                self._study,
+                trial.number,
+                outcome=run.outcome,
+                measurement=run.measurement,
+                reason=run.reason,
+                kind=trial.kind,
+                baseline_samples_per_s=self._baseline,
+                **facts,
+            )
+        )

@@ -1,0 +1,223 @@
+"""Find the fastest runtime settings for a training job, prove them, freeze them.
+
+    python tune.py +model=resnet50
+    python tune.py --config-dir my_conf +model=mine budget=5m
+
+The settings end in outputs/<model>/<time>/frozen.yaml; a full run takes them with
+`python train.py +model=resnet50 settings=<that file>`.
+"""
+
+from __future__ import annotations
+
+import time
+
+STARTED = time.monotonic()  # before all else: the budget counts the imports too
+
+import sys  # noqa: E402
+from dataclasses import asdict  # noqa: E402
+from datetime import datetime  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
+
+from conf.cli import DONE, INTERRUPTED, main  # noqa: E402
+from conf.duration import seconds  # noqa: E402
+from conf.hand_on import shared_words  # noqa: E402
+from conf.schema import TuneConfig  # noqa: E402
+from conf.workload import job_of  # noqa: E402
+
+if TYPE_CHECKING:
+    from reports import Tracking
+    from studies import Arm, Confirmed
+
+OUTPUTS = Path("outputs")
+
+PROVE = 0.4
+"""Share of the budget kept for proving: four arms in fresh processes over at least three rounds."""
+
+starts = iter([STARTED])
+"""When the first study of the command began; a sweep's later ones begin when their turn comes."""
+
+
+def tune(config: TuneConfig, text: str) -> int:
+    """Run one study; `text` is its config as YAML. Returns the exit code."""
+    # Only now, with a config that is right: these imports take seconds.
+    from rich.console import Console
+
+    import objectives
+    import reports
+    import search_spaces
+    import studies
+    from hotlap.job import Job, Window, write_text
+    from hotlap.settings import Settings
+    from runners.process import ProcessRunner
+    from studies import provenance, pruners, samplers
+
+    budget = studies.Budget(seconds(config.budget), next(starts, None))
+    workload, args = job_of(config)
+    name = workload.rpartition(".")[2]
+    folder = Path(config.resume or OUTPUTS / name / f"{datetime.now():%Y-%m-%d_%H-%M-%S}")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "config.yaml", text)
+    study = f"{name} {folder.absolute().name}"
+    base = Settings.from_dict(config.settings)
+    window = Window(**vars(config.window))
+    job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
+    objective = objectives.Throughput()
+    console = Console()
+    tracker = open_tracker(config, folder)
+
+    with (
+        ProcessRunner(config.runner.preload) as runner,
+        reports.Progress(console, budget.left()) as progress,
+    ):
+        observer = reports.StudyObserver(study, progress, tracker)
+        lab = studies.Lab(runner, job, folder, objective, observer)
+
+        # Which machine, which workload, and so: which knobs?
+        observer.stage("probe", f"{name}, results in {folder}")
+        facts = studies.known_facts(
+            folder, lambda: {**search_spaces.machine_facts(), **lab.facts(budget.left())}
+        )
+        versions = provenance.versions(facts)
+        commit = provenance.git_commit(Path.cwd())
+        tracker.study_started(reports.study_record(study, name, facts, versions, commit))
+        wanted = [
+            search_spaces.Knob.from_mapping(knob, asdict(definition))
+            for knob, definition in config.search_space.items()
+        ]
+        knobs, dropped = search_spaces.active(wanted, facts, config.numerics, base)
+        for line in dropped:
+            observer.note(line)
+        space = search_spaces.Space(knobs, base)
+        expert, _ = search_spaces.expert(base, facts, config.numerics)
+
+        # Search: the baseline, the expert, then what the sampler proposes.
+        sampler = samplers.make(
+            config.sampler.name,
+            config.sampler.seed,
+            config.sampler.n_startup_trials,
+            studies.constraints_of,
+        )
+        pruner = pruners.make(config.pruner.name, config.pruner.error)
+        fingerprint = f"{workload} {sorted(args.items())} {space.fingerprint}"
+        ledger = studies.Ledger(folder, study, objective.direction, sampler, pruner, fingerprint)
+        limits = vars(config.constraints)
+        search = studies.Search(
+            ledger,
+            lab,
+            space,
+            budget,
+            PROVE,
+            lambda measurement: objectives.violations(measurement, limits, facts),
+        )
+        try:
+            observer.stage("baseline", "your own settings, then what an expert would set")
+            search.first("baseline", base)
+            search.first("expert", expert)
+            observer.stage("search", f"{space.size} settings, sampler {config.sampler.name}")
+            observer.note(search.run(config.n_trials))
+
+            # Prove: only these fresh, interleaved measurements are quoted.
+            observer.stage("confirm", "the best against the baseline, interleaved")
+            arms = {"baseline": base, "expert": expert, **search.best(config.confirm.n_best)}
+            proof = studies.confirm(lab, arms, budget, 0.0, config.confirm.max_rounds)
+        except KeyboardInterrupt:
+            tracker.study_ended(reports.ended_record(study, "interrupted"), [])
+            console.print(f"interrupted; what was measured is kept: python tune.py resume={folder}")
+            return INTERRUPTED
+
+    # Freeze what was proven: the winner, or the baseline if nothing was faster.
+    origin = {"versions": versions, "git_commit": commit, "study": study, "date": provenance.now()}
+    path = freeze(config, folder, name, proof, {**origin, "facts": facts})
+    result = reports.Result(
+        workload=name,
+        study=study,
+        folder=folder,
+        baseline=report_of(proof.arms[0], proof),
+        winner=report_of(proof.winner if proof.found_better else proof.best_tried, proof),
+        expert=next((report_of(a, proof) for a in proof.arms if a.name == "expert"), None),
+        frozen=path,
+        facts=facts,
+        versions=versions,
+        n_outcomes=search.n_outcomes(),
+        dropped=tuple(dropped),
+        wall_s=budget.spent(),
+        commands=next_commands(config, name, folder, path, tracker),
+    )
+    reports.write_json(result, folder / "result.json")
+    files = [path, folder / "config.yaml", folder / "result.json"]
+    tracker.study_ended(reports.ended_record(study, "finished", result), files)
+    tracker.close()
+    reports.print_result(result, console)
+    return DONE
+
+
+def freeze(
+    config: TuneConfig, folder: Path, name: str, proof: Confirmed, origin: dict[str, Any]
+) -> Path:
+    """Write the winner's frozen settings into the study's folder, and to `freeze=`."""
+    from hotlap import frozen
+
+    winner, baseline = proof.winner, proof.arms[0]
+    speedup = winner.speedup(baseline)
+    rate = winner.rate()
+    provenance = {
+        "workload": name,
+        "samples_per_s": rate.value,
+        "samples_per_s_ci95": [rate.low, rate.high],
+        "baseline_samples_per_s": baseline.rate().value,
+        "speedup": speedup.value if proof.found_better else 1.0,
+        "speedup_ci95": [speedup.low, speedup.high] if proof.found_better else None,
+        "tuned": [
+            setting
+            for setting, value in winner.settings.to_dict().items()
+            if value != baseline.settings.to_dict().get(setting, value)
+        ],
+        "trial": winner.name,
+        **origin,
+    }
+    paths = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
+    for path in paths:
+        frozen.dump(path, winner.settings, provenance)
+    return paths[-1]
+
+
+def report_of(arm: Arm, proof: Confirmed) -> Any:
+    """An arm of the confirm rounds as the reports show it."""
+    import reports
+
+    measured = [t.run.measurement for t in arm.trials.values() if t.run.outcome == "ok"]
+    baseline = proof.arms[0]
+    speedup = None
+    if arm is not baseline:
+        ratio = arm.speedup(baseline)
+        speedup = reports.Ratio(ratio.value, ratio.low, ratio.high)
+    return reports.Arm.of(arm.settings, arm.rate(), measured, speedup)
+
+
+def open_tracker(config: TuneConfig, folder: Path) -> Tracking:
+    """Where results go besides the study's folder."""
+    import reports
+
+    if config.tracking.name == "none":
+        return reports.NoTracking()
+    database = folder.absolute().parents[1] / "mlflow.db"
+    return reports.MlflowTracking(folder, database, config.tracking.uri, config.tracking.experiment)
+
+
+def next_commands(
+    config: TuneConfig, name: str, folder: Path, path: Path, tracker: Tracking
+) -> dict[str, str]:
+    """What to type next: what for -> command."""
+    words = shared_words(sys.argv[1:], name) or f"+model={name}"
+    commands = {
+        "full run": f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}",
+        "more trials": f"python {sys.argv[0]} resume={folder} budget={config.budget}",
+    }
+    if look := tracker.ui_command():
+        commands["compare the trials"] = look
+    return commands
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], "config", tune))
