@@ -110,7 +110,13 @@ class ConfirmConfig:
 
 @dataclass
 class Common:
-    """What tune.py and train.py share."""
+    """What tune.py and train.py share.
+
+    `model` and `data` are open: besides `workload` or `dataset` and `samples`, their keys are the
+    keyword arguments of the function named there. `frozen` and `provenance` are filled from a
+    frozen settings file; `import_path` are folders that go first on a worker's sys.path, filled
+    with the current folder and the one that holds `--config-dir`.
+    """
 
     model: Any = None
     data: Dict[str, Any] = field(default_factory=dict)  # noqa: UP006
@@ -119,6 +125,9 @@ class Common:
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     device: Optional[str] = None  # noqa: UP045
     seed: int = 0
+    frozen: Optional[str] = None  # noqa: UP045
+    provenance: Dict[str, Any] = field(default_factory=dict)  # noqa: UP006
+    import_path: List[str] = field(default_factory=list)  # noqa: UP006
 
 
 @dataclass

@@ -1,0 +1,231 @@
+"""Checking what the types cannot: ranges, names, and what must fit together.
+
+Plain functions on the typed config; torch is not imported, and no user code either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conf import check_space, check_workload
+from conf.check_knob import as_yaml, yaml_hint
+from conf.duration import seconds
+from conf.fault import Fault, among, nearest
+from conf.groups import HERE, options
+from conf.merge import no_such_key
+from conf.schema import Common, TrainConfig, TuneConfig
+from conf.sources import Sources
+from hotlap import settings as known
+from hotlap.errors import UserInputError
+from search_spaces.knob import NUMERICS
+
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+
+
+@dataclass(frozen=True)
+class Range:
+    """What the number at `key` may be, as a test, in words, and with an example."""
+
+    key: str
+    fits: Callable[[Any], bool]
+    words: str
+    example: str
+
+
+def _positive(key: str, example: str) -> Range:
+    return Range(key, lambda v: v > 0, "more than 0", example)
+
+
+def _from_one(key: str, example: str, or_null: str = "") -> Range:
+    return Range(key, lambda v: v is None or v >= 1, f"a whole number from 1{or_null}", example)
+
+
+def _share(key: str, example: str) -> Range:
+    return Range(key, lambda v: 0 < v < 1, "between 0 and 1", example)
+
+
+TUNE_RANGES = (
+    _positive("window.max_s", "8"),
+    _positive("window.min_s", "2"),
+    _positive("window.block_s", "0.5"),
+    _share("window.precision", "0.02"),
+    Range("window.max_warmup_s", lambda v: v >= 0, "0 or more", "15"),
+    _positive("window.first_step_s", "120"),
+    _positive("window.silence_s", "60"),
+    Range("sampler.n_startup_trials", lambda v: v >= 0, "0 or more", "8"),
+    Range("sampler.seed", lambda v: 0 <= v < 2**32, "from 0 to 4294967295", "0"),
+    _share("pruner.error", "0.05"),
+    Range("constraints.device_memory", lambda v: 0 < v <= 1, "more than 0, at most 1", "0.9"),
+    _from_one("confirm.n_best", "2"),
+    _from_one("confirm.max_rounds", "8"),
+    _from_one("n_trials", "50", " or null"),
+)
+TRAIN_RANGES = (
+    _from_one("epochs", "1"),
+    _from_one("max_steps", "1000", " or null"),
+    _positive("checkpoint_every_s", "300"),
+)
+COMMON_RANGES = (Range("seed", lambda v: 0 <= v < 2**32, "from 0 to 4294967295", "0"),)
+NAMED = ("runner", "tracking", "objective", "sampler", "pruner")
+"""Groups whose `name` must be one that hotlap has; each has an option of that name in conf/."""
+
+
+def faults(config: Common, sources: Sources) -> list[Fault]:
+    """All that is wrong with a config whose types are right."""
+    found = [*check_workload.faults(config, sources), *_common(config, sources)]
+    if isinstance(config, TuneConfig):
+        found += [*_tune(config, sources), *check_space.faults(config, sources)]
+    elif isinstance(config, TrainConfig):
+        found += _ranges(config, TRAIN_RANGES, sources)
+    return found
+
+
+def _common(config: Common, sources: Sources) -> Iterator[Fault]:
+    yield from _hidden(sources)
+    yield from _ranges(config, COMMON_RANGES, sources)
+    for name, text in known.faults(config.settings).items():
+        yield _setting(name, text, config.settings[name], sources)
+    for group in NAMED:
+        if hasattr(config, group):
+            yield from _name(group, getattr(config, group).name, sources)
+    if config.device is not None and not _DEVICE.fullmatch(config.device):
+        yield Fault(
+            what=f"device is '{config.device}'",
+            where=sources.where("device"),
+            right="cpu, cuda, or cuda: and its number; null takes cuda where there is one",
+            cure="device=cuda:0",
+            key="device",
+        )
+    if not config.tracking.experiment.strip():
+        yield Fault(
+            what="tracking.experiment is empty",
+            where=sources.where("tracking.experiment"),
+            right="a name for the experiment in MLflow",
+            cure="tracking.experiment=hotlap",
+            key="tracking.experiment",
+        )
+
+
+def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
+    yield from _ranges(config, TUNE_RANGES, sources)
+    try:
+        seconds(config.budget)
+    except UserInputError:
+        yield Fault(
+            what=f"budget is '{config.budget}'",
+            where=sources.where("budget"),
+            right="a duration: hours, minutes and seconds with their letters",
+            cure="budget=90s, budget=10m or budget=1h30m",
+            key="budget",
+        )
+    if config.numerics not in NUMERICS:
+        yield one_of("numerics", config.numerics, NUMERICS, sources)
+    if config.objective.direction not in ("maximize", "minimize"):
+        yield one_of(
+            "objective.direction", config.objective.direction, ("maximize", "minimize"), sources
+        )
+    elif config.objective.name == "throughput" and config.objective.direction != "maximize":
+        yield Fault(
+            what="the objective throughput is to be minimized",
+            where=sources.where("objective.direction"),
+            right="more samples per second are better",
+            cure="objective.direction=maximize",
+            key="objective.direction",
+        )
+    window = config.window
+    if 0 < window.max_s < window.min_s:
+        yield Fault(
+            what=f"window.min_s is {window.min_s:g}, longer than window.max_s, {window.max_s:g}",
+            where=sources.where("window.min_s"),
+            right="the shortest window is no longer than the longest",
+            cure=f"window.max_s={window.min_s:g}",
+            key="window.min_s",
+        )
+    if 0 < window.max_s < window.block_s:
+        yield Fault(
+            what=f"window.block_s is {window.block_s:g}, longer than window.max_s, "
+            f"{window.max_s:g}",
+            where=sources.where("window.block_s"),
+            right="several blocks fit in a window: their spread says how sure the rate is",
+            cure=f"window.block_s={window.max_s / 10:g}",
+            key="window.block_s",
+        )
+    if config.freeze is not None and (not config.freeze or Path(config.freeze).is_dir()):
+        yield Fault(
+            what=f"freeze is '{config.freeze}', not the name of a file",
+            where=sources.where("freeze"),
+            right="the YAML file to write",
+            cure=f"freeze={Path(config.freeze) / 'frozen.yaml'}",
+            key="freeze",
+        )
+
+
+def one_of(key: str, value: object, words: tuple[str, ...] | list[str], sources: Sources) -> Fault:
+    """The fault of a value that is not in a closed list."""
+    close = nearest(str(value), words)
+    meant = f"; did you mean '{close}'?" if close else yaml_hint(value, words)
+    return Fault(
+        what=f"{key} is '{value}'",
+        where=sources.where(key),
+        right=f"{among(words)}{meant}",
+        cure=f"{key}={close or words[0]}",
+        key=key,
+    )
+
+
+def _name(group: str, name: str, sources: Sources) -> Iterator[Fault]:
+    names = options(group)
+    if name not in names:
+        yield one_of(f"{group}.name", name, names, sources)
+
+
+def _ranges(config: Common, ranges: tuple[Range, ...], sources: Sources) -> Iterator[Fault]:
+    for allowed in ranges:
+        value: Any = config
+        for part in allowed.key.split("."):
+            value = getattr(value, part)
+        if not allowed.fits(value):
+            yield Fault(
+                what=f"{allowed.key} is {value}",
+                where=sources.where(allowed.key),
+                right=f"it takes {allowed.words}",
+                cure=f"{allowed.key}={allowed.example}",
+                key=allowed.key,
+            )
+
+
+def _setting(name: str, text: str, value: object, sources: Sources) -> Fault:
+    key = f"settings.{name}"
+    where = sources.where(key)
+    if name not in known.NAMES:
+        rest = f"={as_yaml(value)}"
+        return no_such_key(("settings", name), known.NAMES, where, rest)
+    _, _, takes = text.partition("; ")
+    hint = yaml_hint(value, known.CHOICES.get(name, ()))
+    default = getattr(known.Settings, name)
+    return Fault(
+        what=f"{key} is {value!r}",
+        where=where,
+        right=f"{takes}{hint}",
+        cure=f"{key}={as_yaml(default)}",
+        key=key,
+    )
+
+
+def _hidden(sources: Sources) -> Iterator[Fault]:
+    """A user's file that is never read, because ours has the same group and name."""
+    for folder in sources.folders[1:]:
+        for file in sources.files:
+            own = folder / f"{file.name}.yaml"
+            if file.path.is_relative_to(HERE) and own.is_file() and own.resolve() != file.path:
+                yield Fault(
+                    what=f"{own} has the name of a file of hotlap and would not be read",
+                    where=str(own),
+                    right="a name of its own",
+                    cure=f"mv {own} {own.with_name('my_' + own.name)}",
+                    key=file.name.partition("/")[0],
+                )

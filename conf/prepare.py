@@ -1,0 +1,200 @@
+"""From the words on the command line to checked configs, one for each study, and all mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from conf import check
+from conf.assemble import assemble
+from conf.choices import chooses
+from conf.fault import Fault, without_consequences
+from conf.frozen_choice import Expanded, expand
+from conf.knob_words import last_word
+from conf.resume import resumed
+from conf.schema import Common
+from conf.session import SCHEMAS, Session
+from conf.sources import ConfigFile, Sources
+from conf.sweeps import each_job, sweep_fault
+from conf.words import as_typed, normal, parse
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One study or full run that can start: its config, and the same as YAML text."""
+
+    config: Common
+    text: str
+
+
+@dataclass
+class Request:
+    """What was typed, and what came of it.
+
+    Attributes:
+        session: Hydra at work.
+        words: The overrides as typed.
+        multirun: True for `-m`.
+        program: What to type before the overrides.
+        faults: All that is wrong.
+        jobs: What can start, if nothing is wrong.
+    """
+
+    session: Session
+    words: Sequence[str]
+    multirun: bool = False
+    program: str = "python tune.py"
+    faults: list[Fault] = field(default_factory=list)
+    jobs: list[Prepared] = field(default_factory=list)
+
+
+def prepare(request: Request) -> None:
+    """Fill `jobs` and `faults` of the request."""
+    for words in split(request):
+        job = _job(request, words)
+        if job is not None:
+            request.jobs.append(job)
+
+
+def structure(request: Request) -> list[str]:
+    """The overrides as Hydra takes them, after a check of their form alone, as for `--cfg`."""
+    jobs = split(request)
+    expanded = expand(jobs[0], _value("settings", _read(request, jobs[0])))
+    request.faults += [*expanded.faults]
+    request.faults += assemble(request.session, _read(request, expanded.words))[2]
+    return expanded.words
+
+
+def split(request: Request) -> list[list[str]]:
+    """The overrides of each job, well-formed ones only."""
+    good: list[Override] = []
+    for word in request.words:
+        parsed = parse(normal(word, request.multirun), request.session.groups)
+        if isinstance(parsed, Fault):
+            request.faults.append(parsed)
+        elif parsed.is_sweep_override() and not (request.multirun and parsed.is_discrete_sweep()):
+            request.faults.append(sweep_fault(parsed))
+        else:
+            good.append(parsed)
+    return each_job(good)
+
+
+def _job(request: Request, words: Sequence[str]) -> Prepared | None:
+    """One job, checked; its faults go to the request."""
+    session = request.session
+    overrides = _read(request, words)
+    folder = _value("resume", overrides)
+    expanded = Expanded(list(words))
+    if session.kind == "config" and isinstance(folder, str):
+        config, files, faults = resumed(session, Path(folder).expanduser(), overrides)
+        if config is None:
+            request.faults += faults
+            return None
+    else:
+        expanded = expand(words, _value("settings", overrides))
+        config, files, faults = assemble(session, _read(request, expanded.words))
+        faults += expanded.faults
+    if OmegaConf.get_type(config) is not SCHEMAS[session.kind]:
+        request.faults += [*faults, _other_kind(request)]
+        return None
+    typed = {o.key_or_group: as_typed(o) for o in overrides if not chooses(o, session.groups)}
+    _complete(config, files, session, expanded)
+    last_word(config, set(typed))
+    sources = Sources(
+        files=files,
+        typed=typed,
+        folders=session.folders,
+        import_path=list(config.import_path),
+        program=request.program,
+    )
+    faults += _unresolved(config, sources)
+    ready: Common = OmegaConf.to_object(config)  # type: ignore[assignment]
+    faults += without_consequences([*request.faults, *faults], check.faults(ready, sources))
+    request.faults += faults
+    return None if faults else Prepared(ready, OmegaConf.to_yaml(config, resolve=True))
+
+
+def _complete(
+    config: DictConfig,
+    files: Sequence[ConfigFile],
+    session: Session,
+    expanded: Expanded,
+) -> None:
+    """Fill in what follows from where things lie: the frozen file, the import path."""
+    OmegaConf.set_struct(config, False)
+    frozen = expanded.path
+    if expanded.provenance:
+        config.provenance = expanded.provenance
+    chosen = [file.path for file in files if file.group == "settings"]
+    if config.frozen is None and config.provenance:
+        frozen = frozen or (chosen[-1] if chosen else None)
+    if frozen is not None:
+        config.frozen = str(frozen)
+    # A study that is resumed from elsewhere still finds the user's modules: the paths are absolute.
+    near_configs = [folder.parent for folder in session.folders[1:]]
+    wanted = [Path(p) for p in config.import_path] or [Path.cwd(), *near_configs]
+    config.import_path = list(dict.fromkeys(str(path.resolve()) for path in wanted))
+
+
+def _unresolved(config: DictConfig, sources: Sources) -> list[Fault]:
+    """Values that were to be filled in and were not: `???`, and references to nothing."""
+    found = []
+    while (broken := _broken(config)) is not None:
+        key, why = broken
+        found.append(
+            Fault(
+                what=f"{key} refers to what is not there: {why}",
+                where=sources.where(key),
+                right="the name of a key of the config within ${ }",
+                cure=f"{key}=<value>",
+                key=key,
+            )
+        )
+        OmegaConf.update(config, key, None)
+    for key in sorted(OmegaConf.missing_keys(config)):
+        found.append(
+            Fault(
+                what=f"{key} is ???, a value that has to be given",
+                where=sources.where(key),
+                right="a value for it",
+                cure=f"{key}=<value>",
+                key=key,
+            )
+        )
+        OmegaConf.update(config, key, None)
+    return found
+
+
+def _broken(config: DictConfig) -> tuple[str, str] | None:
+    """The first key whose reference cannot be resolved, and why."""
+    try:
+        OmegaConf.to_container(config, resolve=True)
+    except OmegaConfBaseException as error:
+        return str(error.full_key), str(error).splitlines()[0]
+    return None
+
+
+def _other_kind(request: Request) -> Fault:
+    """The fault of a primary config of one's own that is not built on ours."""
+    session = request.session
+    return Fault(
+        what=f"'{session.primary}' is no config for `{request.program}`",
+        where=f"command line: --config-name {session.primary}",
+        right=f"a config with `defaults: [{session.kind}, _self_]` at its top",
+        cure=f"{request.program} without --config-name",
+    )
+
+
+def _read(request: Request, words: Sequence[str]) -> list[Override]:
+    parsed = [parse(word, request.session.groups) for word in words]
+    return [override for override in parsed if isinstance(override, Override)]
+
+
+def _value(key: str, overrides: Sequence[Override]) -> object:
+    values = [o.value() for o in overrides if o.key_or_group == key and not o.is_delete()]
+    return values[-1] if values else None

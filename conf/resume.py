@@ -1,0 +1,74 @@
+"""`resume=<folder>`: a study's config comes from its own folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+
+from conf.assemble import assemble
+from conf.fault import Fault
+from conf.merge import merge
+from conf.schema import TuneConfig
+from conf.session import Session
+from conf.sources import ConfigFile, read, shown
+
+MAY_CHANGE = ("budget", "n_trials", "tracking", "freeze")
+"""What may be given anew beside resume=: how long to go on, and where results go."""
+
+
+def resumed(
+    session: Session, folder: Path, overrides: Sequence[Override]
+) -> tuple[DictConfig | None, list[ConfigFile], list[Fault]]:
+    """The config of the study in `folder`, with the `overrides` that a study under way allows.
+
+    There is none if the folder holds none.
+    """
+    config: DictConfig = OmegaConf.structured(TuneConfig)
+    changes = [o for o in overrides if o.key_or_group != "resume"]
+    allowed = [o for o in changes if _top(o) in MAY_CHANGE]
+    faults = [_refused(o, folder) for o in changes if _top(o) not in MAY_CHANGE]
+    path = folder / "config.yaml"
+    try:
+        file = read(path, "config", "")
+    except (OSError, yaml.YAMLError) as error:
+        return None, [], [*faults, _unreadable(folder, error)]
+    config, more = merge(config, file.values, file.where)
+    faults += more
+    given, _, more = assemble(session, allowed)
+    faults += more
+    for key in {_top(o) for o in allowed}:
+        OmegaConf.update(config, key, given[key], merge=False)
+    config.resume = str(folder.resolve())
+    return config, [file], faults
+
+
+def _top(override: Override) -> str:
+    return override.key_or_group.partition(".")[0]
+
+
+def _refused(override: Override, folder: Path) -> Fault:
+    line = override.input_line or ""
+    return Fault(
+        what=f"'{line}' would change a study that is under way: its trials would not compare",
+        where=f"command line: {line}",
+        right=f"beside resume=, only {', '.join(MAY_CHANGE)} may be given",
+        cure=f"resume={shown(folder)} alone, or {line} without resume= for a new study",
+        key=override.key_or_group,
+    )
+
+
+def _unreadable(folder: Path, error: Exception) -> Fault:
+    path = folder / "config.yaml"
+    missing = isinstance(error, OSError)
+    what = f"{folder} holds no study: no config.yaml in it" if missing else f"no YAML: {error}"
+    return Fault(
+        what=what,
+        where=f"command line: resume={folder}" if missing else shown(path),
+        right="the folder that a study wrote; its last lines on the screen name it",
+        cure="resume=<folder of the study>",
+        key="resume",
+    )

@@ -1,0 +1,114 @@
+"""The words `key=value` of the command line, made easy to get right.
+
+Hydra wants `+model=x` but `data=x`, and `+model.batch_size=8` for an argument that the YAML file
+does not list; whoever forgets or adds a plus is understood here all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from conf.fault import Fault
+from conf.groups import GROUPS
+
+OPEN = ("model", "data", "settings", "provenance")
+"""Keys whose content is open for Hydra; conf/check.py knows what may be in them."""
+
+PATHS = ("resume", "freeze", "frozen")
+"""Keys whose values are paths: `=`, commas and blanks in them need no quotes."""
+
+_FORM = re.compile(r"(\+\+|\+|~)?([^=\s]+?)(?:=(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of the command line, taken apart: `prefix` is +, ++, ~ or empty."""
+
+    prefix: str
+    key: str
+    value: str | None
+
+    @classmethod
+    def of(cls, text: str) -> Word | None:
+        """The parts of `text`, or None if it has not the form of an override."""
+        match = _FORM.fullmatch(text)
+        return cls(match[1] or "", match[2], match[3]) if match else None
+
+    def __str__(self) -> str:
+        value = "" if self.value is None else f"={self.value}"
+        return f"{self.prefix}{self.key}{value}"
+
+
+def normal(text: str, multirun: bool = False) -> str:
+    """The override as Hydra wants it: the plus where it belongs, quotes around a path."""
+    word = Word.of(text)
+    if word is None or word.prefix == "~" or word.value is None:
+        return text
+    prefix, value = word.prefix, word.value
+    if word.key in GROUPS["config"] and not value.startswith("{"):
+        prefix = "+" if word.key == "model" else ""
+    elif word.key.partition(".")[0] in OPEN and "." in word.key:
+        prefix = "++"
+    elif word.key in PATHS and not multirun and value[:1] not in ("'", '"', "") and value != "null":
+        value = quoted(value)
+    return str(Word(prefix, word.key, value))
+
+
+def quoted(value: str) -> str:
+    """`value` in quotes that Hydra's grammar takes off again."""
+    return "'" + re.sub(r"(\\+)(?='|$)", r"\1\1", value).replace("'", "\\'") + "'"
+
+
+def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Override | Fault:
+    """One override as Hydra reads it, or what is wrong with its form."""
+    word = Word.of(text)
+    here = f"command line: {text}"
+    if word is None or (word.value is None and word.prefix != "~"):
+        return _bare(text, groups)
+    tries = [text]
+    if word.value and word.value[0] not in "[{'\"":
+        # A URL or a path with characters of Hydra's grammar in it is meant as it was typed.
+        tries.append(str(Word(word.prefix, word.key, quoted(word.value))))
+    for attempt in tries:
+        try:
+            return _as_hydra_reads(attempt)
+        except HydraException:
+            continue
+    return Fault(
+        what=f"'{text}' cannot be read as key=value",
+        where=here,
+        right="brackets and quotes are closed; in quotes a text may hold anything",
+        cure=f"""'{word.prefix}{word.key}="{(word.value or "").strip("[{")}"'""",
+        key=word.key,
+    )
+
+
+@cache
+def _as_hydra_reads(text: str) -> Override:
+    return OverridesParser.create().parse_override(text)
+
+
+def as_typed(override: Override) -> str:
+    """The override without the plus signs that `normal` put there."""
+    return (override.input_line or "").removeprefix("++")
+
+
+def _bare(text: str, groups: Mapping[str, Sequence[str]]) -> Fault:
+    """The fault of a word without `=`."""
+    group = next((name for name, known in groups.items() if text.lstrip("+") in known), "")
+    plus = "+" if group == "model" else ""
+    cure = f"{plus}{group}={text.lstrip('+')}" if group else "key=value, such as budget=10m"
+    return Fault(
+        what=f"'{text}' is not of the form key=value",
+        where=f"command line: {text}",
+        right=f"'{text}' is an option of the group {group}" if group else "a key, = and its value",
+        cure=cure,
+        key=text,
+    )

@@ -1,0 +1,30 @@
+"""From the config to what a worker builds: the workload's dotted path and its arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conf.check_workload import NOT_ARGUMENTS
+from conf.schema import Common
+from conf.signature import signature
+
+
+def job_of(config: Common) -> tuple[str, dict[str, Any]]:
+    """The dotted path of the workload's function and its keyword arguments.
+
+    `data` (the dataset's path and arguments) and `device` go along where the function takes them;
+    a function whose source does not tell gets them only if they were chosen.
+    """
+    model = dict(config.model)
+    workload = model["workload"]
+    args = {key: value for key, value in model.items() if key not in NOT_ARGUMENTS["model"]}
+    takes = signature(workload, config.import_path)
+    data = {key: value for key, value in config.data.items() if key != "samples"} or None
+    for name, value in (("data", data), ("device", config.device)):
+        if name in takes.names or (takes.open and value is not None):
+            args.setdefault(name, value)
+    if args.get("data", 0) is None and "data" not in model:
+        del args["data"]  # the function's own default, whatever it is
+    if args.get("device", 0) is None and "device" not in model:
+        del args["device"]
+    return workload, args

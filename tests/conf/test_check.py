@@ -1,0 +1,75 @@
+import pytest
+
+from conf.check import COMMON_RANGES, TRAIN_RANGES, TUNE_RANGES, faults
+from conf.schema import TrainConfig, TuneConfig
+from conf.sources import Sources
+
+
+def wrong(config):
+    return [str(fault) for fault in faults(config, Sources())]
+
+
+def put(config, key, value):
+    *holders, name = key.split(".")
+    for holder in holders:
+        config = getattr(config, holder)
+    setattr(config, name, value)
+
+
+def test_the_default_config_is_right(tune_config):
+    assert wrong(tune_config) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "right"),
+    [
+        ("window.max_s", 0, "more than 0"),
+        ("window.min_s", 9, "no longer than the longest"),
+        ("window.block_s", 9, "several blocks"),
+        ("window.precision", 1.0, "between 0 and 1"),
+        ("window.max_warmup_s", -1, "0 or more"),
+        ("sampler.n_startup_trials", -1, "0 or more"),
+        ("sampler.name", "gpp", "did you mean 'gp'?"),
+        ("sampler.seed", -1, "from 0"),
+        ("pruner.name", "raceing", "did you mean 'racing'?"),
+        ("pruner.error", 1.5, "between 0 and 1"),
+        ("tracking.name", "wandb", "one of mlflow, none"),
+        ("tracking.experiment", " ", "a name"),
+        ("objective.name", "speed", "one of throughput"),
+        ("objective.direction", "minimize", "more samples"),
+        ("objective.direction", "up", "maximize"),
+        ("runner.name", "proces", "did you mean 'process'?"),
+        ("constraints.device_memory", 1.2, "at most 1"),
+        ("confirm.n_best", 0, "from 1"),
+        ("confirm.max_rounds", 0, "from 1"),
+        ("n_trials", 0, "from 1"),
+        ("numerics", "exakt", "did you mean 'exact'?"),
+        ("budget", "10", "with their letters"),
+        ("device", "gpu", "cuda"),
+        ("seed", -1, "from 0"),
+        ("freeze", "/", "the YAML file"),
+    ],
+)
+def test_each_value_out_of_its_range_is_one_fault(tune_config, key, value, right):
+    put(tune_config, key, value)
+    (fault,) = wrong(tune_config)
+    assert key in fault and right in fault and "type:" in fault
+
+
+def test_every_range_speaks_of_a_key_that_exists():
+    configs = {TUNE_RANGES: TuneConfig, TRAIN_RANGES: TrainConfig, COMMON_RANGES: TrainConfig}
+    for ranges, kind in configs.items():
+        for allowed in ranges:
+            value = kind()
+            for part in allowed.key.split("."):
+                value = getattr(value, part)
+            assert allowed.fits(value)
+            assert allowed.fits(float(allowed.example))
+
+
+def test_settings_are_checked_with_near_names_and_the_yaml_trap(tune_config):
+    tune_config.settings |= {"amp": False, "num_wokers": 3, "prefetch_factor": 0}
+    text = "\n".join(wrong(tune_config))
+    assert "write none" in text
+    assert "settings.num_workers=3" in text
+    assert "whole number from 1" in text

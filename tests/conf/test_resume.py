@@ -1,0 +1,51 @@
+import pytest
+
+
+@pytest.fixture
+def study(ask, tmp_path, my_conf):
+    """A study's folder, as the study writes it."""
+    my_conf()
+    ran = ask("--config-dir", "my_conf", "+model=mine", "budget=5m", "search_space=[dataloader]")
+    assert ran.code == 0, ran.err
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(ran.texts[0])
+    return folder
+
+
+def test_a_study_goes_on_with_its_own_config(ask, study, monkeypatch, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    ran = ask("resume=../study", "budget=1h", "tracking=none", "n_trials=30")
+    assert ran.code == 0, ran.err
+    config = ran.configs[0]
+    assert config.model == {"workload": "my_module.make", "width": 3}
+    assert config.import_path == [str(tmp_path)]
+    assert config.budget == "1h" and config.n_trials == 30 and config.tracking.name == "none"
+    assert list(config.search_space) and "amp" not in config.search_space
+    assert config.resume == str(study)
+
+
+def test_what_is_not_given_anew_stays(ask, study):
+    config = ask("resume=study").configs[0]
+    assert config.budget == "5m" and config.tracking.name == "mlflow"
+
+
+def test_changes_that_would_mix_two_studies_are_refused(ask, study):
+    ran = ask("resume=study", "+model=resnet50", "sampler.seed=3", "budget=soon")
+    assert ran.code == 2 and ran.err.startswith("3 mistakes")
+    assert "'+model=resnet50' would change a study" in ran.err
+    assert "'sampler.seed=3' would change a study" in ran.err
+    assert "budget is 'soon'" in ran.err
+
+
+def test_a_folder_without_a_study_is_told(ask, tmp_path):
+    ran = ask("resume=nowhere")
+    assert ran.code == 2 and ran.err.startswith("1 mistake ")
+    assert "nowhere holds no study" in ran.err
+
+
+def test_resume_of_train_is_a_plain_key(ask):
+    ran = ask("+model=resnet50", "resume=last.pt", primary="train")
+    assert ran.code == 0 and ran.configs[0].resume == "last.pt"
