@@ -64,7 +64,9 @@ def tune(config: TuneConfig, text: str) -> int:
     job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
     objective = objectives.Throughput()
     console = Console()
-    tracker = open_tracker(config, folder)
+    tracker = reports.open_tracking(
+        config.tracking.name, folder, config.tracking.uri, config.tracking.experiment
+    )
 
     with (
         ProcessRunner(config.runner.preload) as runner,
@@ -193,16 +195,6 @@ def report_of(arm: Arm, proof: Confirmed) -> Any:
         ratio = arm.speedup(baseline)
         speedup = reports.Ratio(ratio.value, ratio.low, ratio.high)
     return reports.Arm.of(arm.settings, arm.rate(), measured, speedup)
-
-
-def open_tracker(config: TuneConfig, folder: Path) -> Tracking:
-    """Where results go besides the study's folder."""
-    import reports
-
-    if config.tracking.name == "none":
-        return reports.NoTracking()
-    database = folder.absolute().parents[1] / "mlflow.db"
-    return reports.MlflowTracking(folder, database, config.tracking.uri, config.tracking.experiment)
 
 
 def next_commands(

@@ -1,7 +1,7 @@
 """The full run: ordinary training with frozen settings, in a worker, told by events.
 
-A checkpoint is written aside and renamed, at each epoch's end, now and then, and when the run is
-asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes from its
+A checkpoint is written aside and renamed: every `checkpoint_every_s` seconds, at the run's end, and
+when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes from its
 own seed, and the batches that were trained on are drawn again and passed over.
 
 Events: `step` (epoch, step, n_epoch_steps, loss, samples_per_s, of the last second or so),
@@ -118,11 +118,10 @@ class FullRun:
             self._meter.lap()
             seconds = time.perf_counter() - start
             self._emit("epoch", epoch=self._position.epoch, loss=value, seconds=seconds)
-            self._save()
+            self._save_if_due()
         value = _finite(loss)
         self._meter.lap()
-        if self._position.step_in_epoch:
-            self._save()
+        self._save()
         self._emit(
             "trained",
             steps=self._position.steps,
@@ -167,15 +166,17 @@ class FullRun:
             samples_per_s=self._meter.lap(),
             mean_samples_per_s=self._meter.total(),
         )
-        if time.monotonic() - self._saved > self._every_s:
-            self._save()
-            self._meter.begin()
+        self._save_if_due()
 
     def _finished(self) -> bool:
         return self._stop or self._position.steps >= self._max_steps
 
     def _ask_to_stop(self, *_: object) -> None:
         self._stop = True
+
+    def _save_if_due(self) -> None:
+        if time.monotonic() - self._saved > self._every_s:
+            self._save()
 
     def _save(self) -> None:
         state = {
@@ -200,7 +201,8 @@ class FullRun:
             )
             self._applied.model.load_state_dict(state["model"])
             self._applied.optimizer.load_state_dict(state["optimizer"])
-            self._applied.scaler.load_state_dict(state["scaler"])
+            if state["scaler"]:  # empty if it was saved without fp16
+                self._applied.scaler.load_state_dict(state["scaler"])
             self._position = Position(**state["position"])
         except Exception as error:
             raise UserInputError(

@@ -10,6 +10,7 @@ clock in all processes of the machine):
     built     startup_s, device, tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe"
+    environment  facts: versions and device of a full run (see hotlap/toolchain.py)
     warmup    a block before the window: like `block`
     warm      warmup_s, reason ("settled" or "cap")
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready

@@ -75,7 +75,11 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         notes=applied.notes,
     )
     if job.kind == "full_run":
+        from hotlap import toolchain
         from hotlap.full_run import train
+
+        facts = {**toolchain.versions(), **toolchain.device_facts(applied.device)}
+        emit("environment", facts=facts)
 
         train(workload, applied, job, emit)
         return

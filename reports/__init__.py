@@ -3,10 +3,12 @@
 from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
 from reports.observer import StudyObserver
+from reports.open_tracking import open_tracking
 from reports.progress import Progress
 from reports.result import Arm, Contribution, Ratio, Result, write_json
 from reports.table import markdown, print_result
 from reports.tracking import Tracking, ended_record, run_record, study_record, trial_record
+from reports.training import TrainingProgress
 
 __all__ = [
     "Arm",
@@ -18,8 +20,10 @@ __all__ = [
     "Result",
     "StudyObserver",
     "Tracking",
+    "TrainingProgress",
     "ended_record",
     "markdown",
+    "open_tracking",
     "print_result",
     "run_record",
     "study_record",

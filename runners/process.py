@@ -22,7 +22,7 @@ from typing import Any
 import hotlap
 from hotlap.environment import process_environment
 from hotlap.errors import InvalidTrial
-from hotlap.job import EventReader, Job, Window
+from hotlap.job import EventReader, Job
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.gpu_watch import GpuWatch
@@ -93,7 +93,7 @@ class ProcessRunner:
             return Run("invalid", Measurement(()), str(error), folder=folder)
         device = _cuda_index(job) if self._gpu_watch else None
         with contextlib.nullcontext() if device is None else GpuWatch(device) as gpu:
-            trial = _Trial(server, job.window, folder, watch, start + timeout_s)
+            trial = _Trial(server, job, folder, watch, start + timeout_s)
             outcome, reason = trial.follow()
         counters = gpu.means(*_window_times(trial.events)) if gpu is not None else {}
         traceback = trial.traceback or (_tail(folder) if outcome not in ("ok", "pruned") else "")
@@ -133,54 +133,69 @@ class _Trial:
     """Follows one trial from its order until nothing of it is left."""
 
     def __init__(
-        self, server: _Server, window: Window, folder: Path, watch: Watch, deadline: float
+        self, server: _Server, job: Job, folder: Path, watch: Watch, deadline: float
     ) -> None:
         self._server = server
-        self._window = window
+        self._window = job.window
+        self._gently = job.kind == "full_run"
         self._watch = watch
         self._deadline = deadline
         self._folder = folder
         self._reader = EventReader(folder)
         self.events: list[dict[str, Any]] = []
+        self._names: set[str] = set()
         self.traceback = ""
 
     def follow(self) -> tuple[Outcome, str]:
-        """Run it. Returns the outcome and, unless it is ok, the reason."""
+        """Run it. Returns the outcome and, unless it is ok, the reason.
+
+        On Ctrl-C a full run gets to save a checkpoint first; a second one kills it.
+        """
         pid = self._server.start(self._folder)
-        stopped: tuple[Outcome, str] | None = None
         self._heard = time.monotonic()
         try:
-            while True:
-                gone = self._server.wait_gone(pid, POLL_S)
-                for event in self._reader.new():
-                    self.events.append(event)
-                    self._heard = time.monotonic()
-                    if stopped is None and gone is None and self._watch(event):
-                        stopped = ("pruned", "")
-                        self._server.kill(pid)
-                if gone is not None:
-                    return stopped or self._ended(gone)
-                if stopped is None and (late := self._late()):
-                    stopped = ("timeout", late)
-                    self._server.dump(pid)
-                    self._server.kill(pid)
+            return self._until_gone(pid)
+        except KeyboardInterrupt:
+            if self._gently:
+                self._server.ask_to_stop(pid)
+                self._until_gone(pid)
+            raise
         finally:
             self._server.bury(pid)
 
+    def _until_gone(self, pid: int) -> tuple[Outcome, str]:
+        stopped: tuple[Outcome, str] | None = None
+        while True:
+            gone = self._server.wait_gone(pid, POLL_S)
+            for event in self._reader.new():
+                self.events.append(event)
+                self._names.add(event["event"])
+                self._heard = time.monotonic()
+                if stopped is None and gone is None and self._watch(event):
+                    stopped = ("pruned", "")
+                    self._server.kill(pid)
+            if gone is not None:
+                return stopped or self._ended(gone)
+            if stopped is None and (late := self._late()):
+                stopped = ("timeout", late)
+                self._server.dump(pid)
+                self._server.kill(pid)
+
     def _late(self) -> str:
         now = time.monotonic()
-        names = {event["event"] for event in self.events}
         if now > self._deadline:
             return "the trial ran out of the time it was given"
         silent = now - self._heard
-        if "built" in names and not names & {"warmup", "block", "step"}:
-            if silent > self._window.first_step_s:
-                return (
-                    f"no step was done within {self._window.first_step_s:g} s of the start; the "
-                    "loader gave no batch or the first step hangs (the log says where it stood)"
-                )
-        elif "warmup" in names and silent > self._window.silence_s:
-            return f"no block ended within {self._window.silence_s:g} s"
+        if self._gently:
+            return ""  # a full run takes what it takes
+        if "warmup" in self._names:
+            if silent > self._window.silence_s:
+                return f"no block ended within {self._window.silence_s:g} s"
+        elif "built" in self._names and silent > self._window.first_step_s:
+            return (
+                f"no step was done within {self._window.first_step_s:g} s of the start; the "
+                "loader gave no batch or the first step hangs (the log says where it stood)"
+            )
         return ""
 
     def _ended(self, status: int) -> tuple[Outcome, str]:
@@ -237,6 +252,11 @@ class _Server:
     def kill(self, pid: int) -> None:
         """Kill the trial's whole group."""
         self._order(kill=pid)
+
+    def ask_to_stop(self, pid: int) -> None:
+        """Ask the worker to end by itself."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
 
     def dump(self, pid: int) -> None:
         """Ask the worker to write its threads' stacks into its log."""

@@ -1,0 +1,127 @@
+"""The full run: ordinary training with frozen settings.
+
+python train.py +model=resnet50 settings=outputs/resnet50/<time>/frozen.yaml epochs=90
+python train.py +model=resnet50 settings=<frozen> epochs=90 resume=outputs/resnet50/full-<time>
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from conf.cli import DONE, FAILED, INTERRUPTED, main
+from conf.schema import TrainConfig
+from conf.workload import job_of
+
+OUTPUTS = Path("outputs")
+CHECKPOINT = "checkpoint.pt"
+
+
+def train(config: TrainConfig, text: str) -> int:
+    """Do one full run; `text` is its config as YAML. Returns the exit code."""
+    from rich.console import Console
+
+    import reports
+    import search_spaces
+    from hotlap.errors import UserInputError
+    from hotlap.frozen import differences
+    from hotlap.job import Job, write_text
+    from hotlap.settings import Settings
+    from runners.process import ProcessRunner
+    from studies import provenance
+
+    # Where: a new folder, or that of the checkpoint to go on from.
+    workload, args = job_of(config)
+    name = workload.rpartition(".")[2]
+    resume = Path(config.resume) if config.resume else None
+    if resume is not None and resume.is_dir():
+        resume = resume / CHECKPOINT
+    if resume is not None and not resume.is_file():
+        raise UserInputError(
+            f"resume={config.resume}: there is no checkpoint {resume}; give the folder of a full "
+            "run that has saved one, or the file itself"
+        )
+    folder = (
+        resume.parent if resume else OUTPUTS / name / f"full-{datetime.now():%Y-%m-%d_%H-%M-%S}"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "config.yaml", text)
+
+    # What: the frozen settings, and what they promise.
+    settings = Settings.from_dict(config.settings)
+    promised = config.provenance.get("samples_per_s")
+    interval = config.provenance.get("samples_per_s_ci95")
+    run = {
+        "epochs": config.epochs,
+        "max_steps": config.max_steps,
+        "folder": str(folder.absolute()),
+        "checkpoint_every_s": config.checkpoint_every_s,
+        "resume": str(resume.absolute()) if resume else None,
+    }
+    job = Job(
+        workload,
+        args,
+        settings.to_dict(),
+        kind="full_run",
+        seed=config.seed,
+        import_path=tuple(config.import_path),
+        run=run,
+    )
+
+    console = Console()
+    tracker = reports.open_tracking(
+        config.tracking.name, folder, config.tracking.uri, config.tracking.experiment
+    )
+    machine = search_spaces.machine_facts()
+    record = reports.run_record(
+        f"{name} {folder.absolute().name}",
+        name,
+        settings,
+        str(config.provenance.get("study", "")),
+        machine,
+        git_commit=provenance.git_commit(Path.cwd()),
+    )
+    tracker.run_started(record)
+    console.print(f"full run of {name} in {folder}, settings {config.frozen or 'default'}")
+    with (
+        ProcessRunner(config.runner.preload) as runner,
+        reports.TrainingProgress(console, config.epochs, promised) as progress,
+    ):
+
+        def watch(event: dict[str, Any]) -> bool:
+            if event["event"] == "environment" and config.frozen:
+                for line in differences(config.provenance, {**machine, **event["facts"]}):
+                    progress.note(line)
+            if event["event"] == "step":
+                numbers = {key: event[key] for key in ("loss", "samples_per_s")}
+                tracker.run_metrics(event["step"], numbers)
+            progress.event(event)
+            return False
+
+        try:
+            done = runner.run(job, folder, watch, math.inf)
+        except KeyboardInterrupt:
+            tracker.run_ended({"state": "interrupted", "metrics": {}}, [])
+            tracker.close()
+            console.print(f"interrupted; to go on, add resume={folder}", soft_wrap=True)
+            return INTERRUPTED
+    if done.outcome != "ok":
+        tracker.run_ended({"state": "failed", "metrics": {}}, [])
+        tracker.close()
+        console.print(done.traceback, markup=False, highlight=False)
+        console.print(f"the full run ended as {done.outcome}: {done.reason}", soft_wrap=True)
+        return FAILED
+    trained = done.events[-1]
+    progress.end(trained, interval)
+    metrics = {key: trained[key] for key in ("samples_per_s", "loss", "steps", "samples")}
+    tracker.run_ended({"state": "finished", "metrics": metrics}, [folder / "config.yaml"])
+    tracker.close()
+    console.print(f"checkpoint: {folder / CHECKPOINT}", soft_wrap=True)
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], "train", train))
