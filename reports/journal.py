@@ -1,0 +1,81 @@
+"""Journal: every record for the tracking server, kept in a local file until it is known there.
+
+One JSON line a record, appended before anything is sent, and one line that says which were sent.
+So a dead server, a killed tuner or a full disk there loses nothing here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record in the journal.
+
+    Attributes:
+        number: Its place in the journal.
+        kind: What it tells: "study_started", "trial", "study_ended", "run_started", ...
+        record: Plain data for JSON.
+    """
+
+    number: int
+    kind: str
+    record: dict[str, Any]
+
+
+class Journal:
+    """The entries of the file `path`, and which of them were sent."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._entries: list[Entry] = []
+        self._sent: set[int] = set()
+        for line in _lines(path):
+            if "sent" in line:
+                self._sent.update(line["sent"])
+            else:
+                self._entries.append(Entry(**line))
+        self._next = max((entry.number for entry in self._entries), default=-1) + 1
+
+    def append(self, kind: str, record: dict[str, Any]) -> Entry:
+        """Keep one more record, not sent yet."""
+        entry = Entry(self._next, kind, record)
+        self._write({"number": entry.number, "kind": kind, "record": record})
+        self._next += 1
+        self._entries.append(entry)
+        return entry
+
+    def sent(self, entries: Iterable[Entry]) -> None:
+        """Note that `entries` are known to the server."""
+        numbers = [entry.number for entry in entries]
+        self._write({"sent": numbers})
+        self._sent.update(numbers)
+
+    def missing(self) -> list[Entry]:
+        """The entries that the server does not know for sure, oldest first."""
+        return [entry for entry in self._entries if entry.number not in self._sent]
+
+    def _write(self, line: dict[str, Any]) -> None:
+        # The leading newline ends a line that a kill or a full disk has torn.
+        with self._path.open("a") as file:
+            file.write("\n" + json.dumps(line) + "\n")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The file's JSON lines without torn ones, whose records were lost with their session."""
+    if not path.exists():
+        return []
+    lines = []
+    for text in path.read_text(errors="replace").splitlines():
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(line, dict):
+            lines.append(line)
+    return lines

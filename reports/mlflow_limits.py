@@ -1,0 +1,60 @@
+"""What every MLflow server takes: characters of names, lengths of values, flat tags.
+
+Source: mlflow/utils/validation.py. Older servers take less (250 characters for a parameter, 5,000
+for a tag), so less is sent. Long things are whole in the artifacts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reports.text import value
+
+MAX_KEY = 250
+MAX_PARAM = 250
+MAX_TAG = 500
+MAX_NOTE = 5_000
+
+
+def key_text(name: str) -> str:
+    """`name` of a parameter, metric or tag: each character that some server refuses becomes _."""
+    return re.sub(r"[^\w./ -]", "_", name, flags=re.ASCII)[:MAX_KEY]
+
+
+def param_text(item: Any) -> str:
+    """A parameter's value."""
+    return _short(value(item), MAX_PARAM)
+
+
+def tag_text(item: Any) -> str:
+    """A tag's value."""
+    return _short(value(item), MAX_TAG)
+
+
+def note_text(note: str) -> str:
+    """A description in Markdown."""
+    return _short(note, MAX_NOTE)
+
+
+def about(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The workload, facts and versions of a record as flat tags: `fact.n_cpus`, `version.torch`."""
+    tags = {"workload": record["workload"]}
+    tags |= {f"fact.{name}": fact for name, fact in _flat(record["facts"])}
+    tags |= {f"version.{name}": version for name, version in record["versions"].items()}
+    if record.get("git_commit"):
+        tags["mlflow.source.git.commit"] = record["git_commit"]
+    return tags
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, item in values.items():
+        if isinstance(item, Mapping):
+            yield from _flat(item, f"{before}{name}.")
+        elif item is not None:
+            yield f"{before}{name}", item
+
+
+def _short(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."

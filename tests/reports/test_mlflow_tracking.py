@@ -1,0 +1,312 @@
+"""Real MLflow: on SQLite, against a closed port, and against a server that is killed midway."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from hotlap.settings import Settings
+from reports.mlflow_tracking import MlflowTracking, answers, tracking_uri
+from reports.result import write_json
+from reports.tracking import ended_record, run_record, study_record, trial_record
+
+# MLflow's own dependencies warn when they are imported; hotlap cannot mend that.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::PendingDeprecationWarning"
+)
+
+FACTS = {"n_cpus": 2, "gpu": {"name": "H200"}}
+TUNED = Settings(num_workers=2, memory_format="channels_last")
+
+
+@pytest.fixture(autouse=True)
+def no_server_of_the_user(monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory) -> Path:
+    """A database with MLflow's tables: making them takes seconds, copying them does not."""
+    from reports.mlflow_runs import MlflowRuns
+
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowRuns(f"sqlite:///{path}", "unused")
+    return path
+
+
+@pytest.fixture
+def database(empty_database, tmp_path) -> Path:
+    return Path(shutil.copy(empty_database, tmp_path / "mlflow.db"))
+
+
+def closed_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+def runs_of(uri: str) -> dict[str, list]:
+    """All runs of the experiment by their name."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(uri)
+    experiment = client.get_experiment_by_name("hotlap")
+    found: dict[str, list] = {}
+    for run in client.search_runs([experiment.experiment_id], max_results=500):
+        found.setdefault(run.info.run_name, []).append(run)
+    return found
+
+
+def tell_a_study(tracking: MlflowTracking, measurement, trials=(0, 1)) -> None:
+    tracking.study_started(study_record("s1", "resnet50", FACTS, {"torch": "2.14"}, "0a1b"))
+    for number in trials:
+        tracking.trial(trial_record("s1", number, TUNED, "ok", measurement, wall_s=9.0))
+
+
+def test_a_study_is_one_run_and_each_trial_a_nested_one(
+    database, tmp_path, measurement, result, capfd
+):
+    warnings: list[str] = []
+    threads = threading.active_count()
+    tracking = MlflowTracking(tmp_path, database, warn=warnings.append)
+    tracking.study_started(study_record("s1", "resnet50", FACTS, {"torch": "2.14"}, "0a1b"))
+    tracking.trial(
+        trial_record("s1", 0, TUNED, "ok", measurement, wall_s=9.0, baseline_samples_per_s=305.0)
+    )
+    tracking.trial(trial_record("s1", 1, Settings(), "oom", reason="needs 12 GiB"))
+    write_json(result, tmp_path / "result.json")
+    tracking.study_ended(ended_record("s1", "finished", result), [tmp_path / "result.json"])
+    tracking.close()
+
+    assert warnings == []
+    runs = runs_of(tracking.uri)
+    assert sorted(runs) == ["0 workers=2 channels_last", "1 oom", "s1"]
+    [parent], [ok], [oom] = runs["s1"], runs["0 workers=2 channels_last"], runs["1 oom"]
+
+    assert ok.data.tags["mlflow.parentRunId"] == oom.data.tags["mlflow.parentRunId"]
+    assert ok.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert ok.data.params["num_workers"] == "2"
+    assert ok.data.params["intraop_threads"] == "default"
+    assert "prefetch_factor" not in oom.data.params
+    assert ok.data.metrics["samples_per_s"] == pytest.approx(609.52, rel=1e-3)
+    assert ok.data.metrics["speedup"] == pytest.approx(2.0, rel=0.01)
+    assert ok.data.metrics["gpu_power_w"] == 300.0
+    assert ok.data.tags["changed"] == "num_workers=2 memory_format=channels_last"
+    assert ok.data.tags["fact.gpu.name"] == "H200"
+    assert ok.data.tags["version.torch"] == "2.14"
+    assert ok.info.end_time - ok.info.start_time == 9000
+    assert (ok.info.status, oom.info.status) == ("FINISHED", "FAILED")
+    assert (oom.data.tags["outcome"], oom.data.tags["reason"]) == ("oom", "needs 12 GiB")
+
+    assert parent.info.status == "FINISHED"
+    assert parent.data.metrics["speedup"] == 2.02
+    assert parent.data.metrics["speedup_low"] == 1.98
+    assert parent.data.metrics["baseline_samples_per_s"] == 401.2
+    assert "| **winner** |" in parent.data.tags["mlflow.note.content"]
+    assert parent.data.tags["mlflow.source.git.commit"] == "0a1b"
+    [artifact] = (tmp_path / "mlartifacts").rglob("result.json")
+    assert parent.info.run_id in str(artifact)
+
+    assert capfd.readouterr() == ("", "")
+    assert threading.active_count() == threads
+
+
+def test_records_sent_twice_are_there_once(database, tmp_path, measurement):
+    tell_a_study(MlflowTracking(tmp_path, database), measurement)
+    # The tuner was killed before it could note that they were sent.
+    journal = tmp_path / "tracking.jsonl"
+    journal.write_text("\n".join(x for x in journal.read_text().split("\n") if '"sent"' not in x))
+    for _ in range(2):
+        resumed = MlflowTracking(tmp_path, database)
+        resumed.send_missing()
+        resumed.study_started(study_record("s1", "resnet50", FACTS, {"torch": "2.14"}))
+        resumed.send_missing()
+        resumed.close()
+    runs = runs_of(resumed.uri)
+    assert {name: len(found) for name, found in runs.items()} == {
+        "s1": 1,
+        "0 workers=2 channels_last": 1,
+        "1 workers=2 channels_last": 1,
+    }
+
+
+def test_long_values_and_odd_names_are_no_reason_to_refuse(database, tmp_path, measurement):
+    warnings: list[str] = []
+    tracking = MlflowTracking(tmp_path, database, warn=warnings.append)
+    name = 'a "study" of ' + "x" * 100
+    tracking.study_started(study_record(name, "w" * 9000, {"a@b=c": "v" * 9000}, {}))
+    tracking.trial(
+        trial_record(name, 0, Settings(cuda_alloc_conf="c" * 9000), "crash", reason="r" * 9000)
+    )
+    tracking.close()
+    assert warnings == []
+    [trial] = [run for found in runs_of(tracking.uri).values() for run in found if run.data.params]
+    assert trial.data.params["cuda_alloc_conf"].startswith("ccc")
+    assert trial.data.tags["fact.a_b_c"].startswith("vvv")
+
+
+def test_a_refused_record_warns_once_and_the_next_ones_arrive(database, tmp_path, measurement):
+    warnings: list[str] = []
+    tracking = MlflowTracking(tmp_path, database, warn=warnings.append)
+    tell_a_study(tracking, measurement, trials=[0])
+    # MLflow never changes a parameter, so this one is refused.
+    tracking.trial(trial_record("s1", 0, Settings(num_workers=7), "ok", measurement))
+    tracking.trial(trial_record("s1", 1, TUNED, "ok", measurement))
+    tracking.study_ended(ended_record("s1", "finished"), [])
+    assert len(warnings) == 1
+    assert "num_workers" in warnings[0] or "param" in warnings[0]
+    assert "1 workers=2 channels_last" in runs_of(tracking.uri)
+
+
+def test_a_closed_port_costs_one_sentence_and_no_record(tmp_path, measurement, database):
+    warnings: list[str] = []
+    uri = f"http://127.0.0.1:{closed_port()}"
+    tracking = MlflowTracking(tmp_path, database, uri=uri, warn=warnings.append)
+    tell_a_study(tracking, measurement)
+    tracking.study_ended(ended_record("s1", "finished"), [])
+    tracking.close()
+    [sentence] = warnings
+    assert uri in sentence
+    assert f"resume={tmp_path}" in sentence
+    assert tracking.ui_command() == uri
+
+    later = MlflowTracking(tmp_path, database, warn=warnings.append)
+    later.send_missing()
+    assert len(warnings) == 1
+    assert len(runs_of(later.uri)) == 3
+
+
+def test_a_server_that_takes_calls_and_never_answers_is_down():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        assert not answers(f"http://127.0.0.1:{server.getsockname()[1]}")
+
+
+def test_a_full_run_is_a_curve_tied_to_its_study(database, tmp_path):
+    for session in range(2):  # the second one resumes it
+        tracking = MlflowTracking(tmp_path, database)
+        tracking.run_started(run_record("r1", "resnet50", TUNED, "s1", FACTS, {"torch": "2"}))
+        for step in range(session * 150, session * 150 + 150):
+            tracking.run_metrics(step, {"loss": 300.0 - step, "samples_per_s": float("nan")})
+        tracking.run_ended({"state": "finished", "metrics": {"wall_s": 5.0}}, [])
+        tracking.close()
+    from mlflow import MlflowClient
+
+    [run] = runs_of(tracking.uri)["full run of resnet50"]
+    assert run.data.tags["hotlap.study"] == "s1"
+    assert run.data.params["num_workers"] == "2"
+    assert run.info.status == "FINISHED"
+    history = MlflowClient(tracking.uri).get_metric_history(run.info.run_id, "loss")
+    assert [(m.step, m.value) for m in history] == [(i, 300.0 - i) for i in range(300)]
+
+
+def test_the_environments_server_wins_and_it_is_said(tmp_path, monkeypatch):
+    database = tmp_path / "mlflow.db"
+    assert tracking_uri(database) == f"sqlite:///{database}"
+    assert tracking_uri(database, "http://a") == "http://a"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://b")
+    warnings: list[str] = []
+    assert MlflowTracking(tmp_path, database, "http://a", warn=warnings.append).uri == "http://b"
+    assert warnings == ["MLFLOW_TRACKING_URI=http://b is set and wins over tracking.uri=http://a"]
+
+
+def test_the_command_to_type_works_in_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tracking = MlflowTracking(tmp_path, tmp_path / "x.db", uri="sqlite:///my runs.db")
+    assert tracking.ui_command() == (
+        f"mlflow ui --backend-store-uri 'sqlite:///{tmp_path}/my runs.db'"
+    )
+
+
+class Server:
+    """A real MLflow server on a free port of this machine."""
+
+    def __init__(self, folder: Path, database: Path) -> None:
+        self._folder, self._database = folder, database
+        self.port = closed_port()
+        self.uri = f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "mlflow", "server", "--workers", "1"]
+        command += ["--port", str(self.port), "--backend-store-uri", f"sqlite:///{self._database}"]
+        command += ["--artifacts-destination", str(self._folder / "served")]
+        with (self._folder / "server.log").open("a") as log:
+            self._process = subprocess.Popen(
+                command,
+                env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 120
+        while not self._healthy():
+            assert self._process.poll() is None, (self._folder / "server.log").read_text()
+            assert time.monotonic() < deadline, (self._folder / "server.log").read_text()
+            time.sleep(0.2)
+
+    def kill(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=1):
+                return True
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def server(tmp_path, database):
+    server = Server(tmp_path, database)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_midway_gets_what_is_missing_when_it_is_back(
+    server, tmp_path, database, measurement
+):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "frozen.yaml").write_text("settings: {}\n")
+    warnings: list[str] = []
+    tracking = MlflowTracking(folder, database, server.uri, warn=warnings.append)
+    tell_a_study(tracking, measurement, trials=[0])
+    assert tracking.ui_command().startswith(f"{server.uri}/#/experiments/")
+    assert warnings == []
+
+    server.kill()
+    for number in (1, 2):
+        tracking.trial(trial_record("s1", number, TUNED, "ok", measurement))
+    tracking.trial(trial_record("s1", 3, TUNED, "crash", reason="boom"))
+    tracking.study_ended(ended_record("s1", "finished"), [folder / "frozen.yaml"])
+    tracking.close()
+    assert len(warnings) == 1
+
+    server.start()
+    for _ in range(2):
+        resumed = MlflowTracking(folder, database, server.uri, warn=warnings.append)
+        resumed.send_missing()
+        resumed.close()
+    assert len(warnings) == 1
+    runs = runs_of(server.uri)
+    assert {name: len(found) for name, found in runs.items()} == {
+        "s1": 1,
+        "0 workers=2 channels_last": 1,
+        "1 workers=2 channels_last": 1,
+        "2 workers=2 channels_last": 1,
+        "3 crash workers=2 channels_last": 1,
+    }
+    assert runs["s1"][0].info.status == "FINISHED"
+    assert list((tmp_path / "served").rglob("frozen.yaml"))

@@ -1,0 +1,74 @@
+import dataclasses
+import json
+import math
+
+import pytest
+
+from hotlap.measurement import Rate
+from hotlap.settings import Settings
+from reports.result import Arm, Ratio, to_dict, write_json
+
+
+def test_result_json_holds_the_headline_numbers_under_stable_keys(result, tmp_path):
+    write_json(result, tmp_path / "result.json")
+    data = json.loads((tmp_path / "result.json").read_text())
+    assert data["format"] == 1
+    assert data["found_better"] is True
+    assert data["winner"]["speedup"] == {"value": 2.02, "low": 1.98, "high": 2.07}
+    assert data["winner"]["rate"]["value"] == 812.4
+    assert data["winner"]["changed"]["num_workers"] == 6
+    assert data["winner"]["settings"]["amp"] == "none"
+    assert data["baseline"]["changed"] == {}
+    assert data["contributions"][1]["kept"] is False
+    assert data["n_outcomes"]["pruned"] == 9
+    assert data["frozen"] == str(result.frozen)
+
+
+def test_result_json_has_only_finite_numbers(result, tmp_path):
+    unsure = dataclasses.replace(
+        result.baseline, rate=Rate(5.0, 0.0, math.inf), step_time_s=math.nan
+    )
+    write_json(dataclasses.replace(result, baseline=unsure), tmp_path / "result.json")
+
+    def refuse(word: str) -> None:
+        pytest.fail(f"{word} in result.json")
+
+    text = (tmp_path / "result.json").read_text()
+    data = json.loads(text, parse_constant=refuse)
+    assert data["baseline"]["rate"]["high"] is None
+    assert data["baseline"]["step_time_s"] is None
+
+
+def test_result_json_is_renamed_into_place(result, tmp_path):
+    write_json(result, tmp_path / "result.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_settings_that_mean_nothing_without_workers_are_not_reported(result):
+    assert "prefetch_factor" not in to_dict(result)["baseline"]["settings"]
+
+
+def test_an_arm_takes_means_of_its_processes_and_the_peak_of_their_memory(measurement):
+    other = dataclasses.replace(
+        measurement, startup_s=4.0, peak_host_bytes=99, gpu={"gpu_power_w": 100.0}
+    )
+    arm = Arm.of(Settings(), Rate(600.0, 590.0, 610.0), [measurement, other])
+    assert arm.startup_s == 3.0
+    assert arm.peak_host_bytes == measurement.peak_host_bytes
+    assert arm.gpu["gpu_power_w"] == 200.0
+    assert arm.n_runs == 2
+    assert arm.rate.value == 600.0
+
+
+@pytest.mark.parametrize(
+    ("low", "names"),
+    [(1.01, ["baseline", "expert", "winner"]), (0.99, ["baseline", "expert", "best tried"])],
+)
+def test_who_is_not_faster_beyond_doubt_is_no_winner(result, low, names):
+    winner = dataclasses.replace(result.winner, speedup=Ratio(1.05, low, 1.1))
+    assert list(dataclasses.replace(result, winner=winner).arms) == names
+
+
+def test_the_baseline_is_not_listed_twice(result):
+    same = dataclasses.replace(result, winner=result.baseline)
+    assert list(same.arms) == ["baseline", "expert"]

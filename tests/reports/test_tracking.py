@@ -1,0 +1,63 @@
+import dataclasses
+import math
+
+import pytest
+
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from reports.tracking import ended_record, run_name, trial_record
+
+
+def test_a_trials_record_begins_with_the_goal_and_is_in_small_units(measurement):
+    record = trial_record("s", 7, Settings(), "ok", measurement, baseline_samples_per_s=305.0)
+    metrics = record["metrics"]
+    assert list(metrics)[0] == "samples_per_s"
+    assert metrics["speedup"] == pytest.approx(metrics["samples_per_s"] / 305, rel=1e-3)
+    assert metrics["step_time_ms"] == pytest.approx(52.5)
+    assert metrics["peak_host_mib"] == 2048
+    assert metrics["gpu_memory_mib"] == 1024
+    assert metrics["gpu_power_w"] == 300
+
+
+def test_a_failed_trial_has_no_speed_but_its_costs(measurement):
+    metrics = trial_record("s", 7, Settings(), "oom", measurement, "too big")["metrics"]
+    assert metrics["samples_per_s"] is None
+    assert "speedup" not in metrics and "step_time_ms" not in metrics
+    assert metrics["peak_device_mib"] == 1024
+
+
+def test_a_trial_that_measured_nothing_has_finite_numbers_only():
+    metrics = trial_record("s", 7, Settings(), "ok", Measurement(()), wall_s=3.0)["metrics"]
+    assert metrics["wall_s"] == 3.0
+    assert all(math.isfinite(value) for value in metrics.values() if value is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("7 workers=2 channels_last", {"settings": Settings(2, memory_format="channels_last")}),
+        ("7 oom workers=16", {"settings": Settings(num_workers=16), "outcome": "oom"}),
+        ("7 baseline", {"settings": Settings(), "kind": "baseline"}),
+        (
+            "7 pin_memory bf16 compile=default fused no_set_to_none",
+            {
+                "settings": Settings(
+                    pin_memory=True,
+                    amp="bf16",
+                    compile_mode="default",
+                    optimizer_kernel="fused",
+                    set_to_none=False,
+                )
+            },
+        ),
+    ],
+)
+def test_a_runs_name_says_what_is_special(name, arguments):
+    assert run_name(7, **arguments) == name
+
+
+def test_a_study_that_found_nothing_has_the_speedup_one(result):
+    same = dataclasses.replace(result, winner=result.baseline)
+    metrics = ended_record("s", "finished", same)["metrics"]
+    assert metrics["speedup"] == 1.0
+    assert metrics["samples_per_s"] == metrics["baseline_samples_per_s"] == 401.2
