@@ -52,15 +52,18 @@ def sentences(result: Result) -> list[str]:
     """What was found, in plain sentences."""
     said = []
     speedup = result.winner.speedup
+    own = result.baseline.settings.changed()
+    baseline = "its own baseline" if own else "PyTorch's defaults"
     if result.found_better and speedup is not None:
         said.append(
-            f"The winner trains {times(speedup.value)} as fast as PyTorch's defaults "
+            f"The winner trains {times(speedup.value)} as fast as {baseline} "
             f"(95 % interval {_interval(speedup)})."
         )
         if (extra_s := result.winner.compile_s - result.baseline.compile_s) >= 1:
             said.append(_compile_sentence(extra_s, speedup.value))
     else:
-        said.append("Nothing better than the default was found, and the default is frozen.")
+        same = baseline if own else "the default"
+        said.append(f"Nothing better than {same} was found, so {same} is frozen.")
     if result.diagnosis:
         said.append(result.diagnosis)
     counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
@@ -123,7 +126,7 @@ def _compile_sentence(extra_s: float, speedup: float) -> str:
     What the winner does in t seconds takes the baseline speedup * t: each second saves speedup - 1.
     """
     return (
-        f"Compiling takes {number(extra_s, 2)} s more than the default's warm-up and has paid "
+        f"Compiling takes {number(extra_s, 2)} s more than the baseline's warm-up and has paid "
         f"for itself after {clock(extra_s / (speedup - 1))} of training."
     )
 

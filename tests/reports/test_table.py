@@ -4,6 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
+from hotlap.settings import Settings
 from reports.result import Ratio
 from reports.table import markdown, print_result, sentences
 
@@ -44,9 +45,15 @@ def test_a_speedup_that_may_be_none_is_said_to_be_none(result):
     winner = dataclasses.replace(result.winner, speedup=Ratio(1.04, 0.98, 1.09))
     unproven = dataclasses.replace(result, winner=winner)
     assert sentences(unproven)[0] == (
-        "Nothing better than the default was found, and the default is frozen."
+        "Nothing better than the default was found, so the default is frozen."
     )
     assert "best tried" in printed(unproven, 80)
+
+
+def test_a_baseline_of_ones_own_is_not_called_the_default(result):
+    baseline = dataclasses.replace(result.baseline, settings=Settings(num_workers=1))
+    own = dataclasses.replace(result, baseline=baseline)
+    assert "as fast as its own baseline" in sentences(own)[0]
 
 
 def test_compiling_is_said_to_pay_after_a_while(result):
