@@ -19,7 +19,7 @@ from datetime import datetime  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
-from conf.cli import DONE, INTERRUPTED, main  # noqa: E402
+from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
 from conf.hand_on import shared_words  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
@@ -64,13 +64,17 @@ def tune(config: TuneConfig, text: str) -> int:
     job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
     objective = objectives.Throughput()
     console = Console()
+    progress = reports.Progress(console, budget.left())
+    tracking = config.tracking
     tracker = reports.open_tracking(
-        config.tracking.name, folder, config.tracking.uri, config.tracking.experiment
+        tracking.name, folder, tracking.uri, tracking.experiment, progress.note
     )
+    go_on = f"python {sys.argv[0]} resume={folder}"
 
     with (
+        reports.study_that_ends(tracker, study, progress.note, go_on),
+        progress,
         ProcessRunner(config.runner.preload) as runner,
-        reports.Progress(console, budget.left()) as progress,
     ):
         observer = reports.StudyObserver(study, progress, tracker)
         lab = studies.Lab(runner, job, folder, objective, observer)
@@ -112,44 +116,43 @@ def tune(config: TuneConfig, text: str) -> int:
             PROVE,
             lambda measurement: objectives.violations(measurement, limits, facts),
         )
-        try:
-            observer.stage("baseline", "your own settings, then what an expert would set")
-            search.first("baseline", base)
-            search.first("expert", expert)
-            observer.stage("search", f"{space.size} settings, sampler {config.sampler.name}")
-            observer.note(search.run(config.n_trials))
+        observer.stage("baseline", "your own settings, then what an expert would set")
+        search.first("baseline", base)
+        search.first("expert", expert)
+        observer.stage("search", f"{space.size} settings, sampler {config.sampler.name}")
+        observer.note(search.run(config.n_trials))
 
-            # Prove: only these fresh, interleaved measurements are quoted.
-            observer.stage("confirm", "the best against the baseline, interleaved")
-            arms = {"baseline": base, "expert": expert, **search.best(config.confirm.n_best)}
-            proof = studies.confirm(lab, arms, budget, 0.0, config.confirm.max_rounds)
-        except KeyboardInterrupt:
-            tracker.study_ended(reports.ended_record(study, "interrupted"), [])
-            console.print(f"interrupted; what was measured is kept: python tune.py resume={folder}")
-            return INTERRUPTED
+        # Prove: only these fresh, interleaved measurements are quoted.
+        observer.stage("confirm", "the best against the baseline, interleaved")
+        arms = {"baseline": base, "expert": expert, **search.best(config.confirm.n_best)}
+        proof = studies.confirm(lab, arms, budget, 0.0, config.confirm.max_rounds)
 
-    # Freeze what was proven: the winner, or the baseline if nothing was faster.
-    origin = {"versions": versions, "git_commit": commit, "study": study, "date": provenance.now()}
-    path = freeze(config, folder, name, proof, {**origin, "facts": facts})
-    result = reports.Result(
-        workload=name,
-        study=study,
-        folder=folder,
-        baseline=report_of(proof.arms[0], proof),
-        winner=report_of(proof.winner if proof.found_better else proof.best_tried, proof),
-        expert=next((report_of(a, proof) for a in proof.arms if a.name == "expert"), None),
-        frozen=path,
-        facts=facts,
-        versions=versions,
-        n_outcomes=search.n_outcomes(),
-        dropped=tuple(dropped),
-        wall_s=budget.spent(),
-        commands=next_commands(config, name, folder, path, tracker),
-    )
-    reports.write_json(result, folder / "result.json")
-    files = [path, folder / "config.yaml", folder / "result.json"]
-    tracker.study_ended(reports.ended_record(study, "finished", result), files)
-    tracker.close()
+        # Freeze what was proven: the winner, or the baseline if nothing was faster.
+        origin = {
+            "versions": versions,
+            "git_commit": commit,
+            "study": study,
+            "date": provenance.now(),
+        }
+        path = freeze(config, folder, name, proof, {**origin, "facts": facts})
+        result = reports.Result(
+            workload=name,
+            study=study,
+            folder=folder,
+            baseline=report_of(proof.arms[0], proof),
+            winner=report_of(proof.winner if proof.found_better else proof.best_tried, proof),
+            expert=next((report_of(a, proof) for a in proof.arms if a.name == "expert"), None),
+            frozen=path,
+            facts=facts,
+            versions=versions,
+            n_outcomes=search.n_outcomes(),
+            dropped=tuple(dropped),
+            wall_s=budget.spent(),
+            commands=next_commands(config, name, folder, path, tracker),
+        )
+        reports.write_json(result, folder / "result.json")
+        files = [path, folder / "config.yaml", folder / "result.json"]
+        tracker.study_ended(reports.ended_record(study, "finished", result), files)
     reports.print_result(result, console)
     return DONE
 

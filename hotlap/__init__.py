@@ -16,6 +16,7 @@ _HOMES = {
     "load": "hotlap.frozen",
     "load_frozen": "hotlap.frozen",
     "Workload": "hotlap.workload",
+    "preparing": "hotlap.progress",
     "Step": "hotlap.apply",
     "apply": "hotlap.apply",
     "apply_process": "hotlap.apply",

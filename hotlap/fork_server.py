@@ -87,7 +87,7 @@ class Server:
                 self._become_worker(Path(order["run"]), server)
             self._trial = pid
             self._answer(pid=pid)
-        elif self._trial == order["kill"]:
+        elif self._trial is not None and self._trial == order["kill"]:
             _signal_group(self._trial, signal.SIGKILL)
 
     def _reap(self) -> None:

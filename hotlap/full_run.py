@@ -1,8 +1,8 @@
 """The full run: ordinary training with frozen settings, in a worker, told by events.
 
 A checkpoint is written aside and renamed: every `checkpoint_every_s` seconds, at the run's end, and
-when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes from its
-own seed, and the batches that were trained on are drawn again and passed over.
+when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes
+from its own seed, and the batches that were trained on are drawn again and passed over.
 
 Events: `step` (epoch, step, n_epoch_steps, loss, samples_per_s, of the last second or so),
 `epoch` (epoch, loss, seconds), `checkpoint` (path, epoch, step), and at the end `trained`

@@ -7,6 +7,7 @@ Each event is a JSON object with `event` (its name) and `t` (seconds of CLOCK_MO
 clock in all processes of the machine):
 
     started   pid
+    preparing what, n_done, n_wanted: long work before training, e.g. generating data
     built     startup_s, device, tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe"

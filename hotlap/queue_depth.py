@@ -23,7 +23,7 @@ def ready_batches(iterator: Iterator[Any]) -> int | None:
         return None
     queues = {id(q): q for q in (results, getattr(iterator, "_data_queue", results))}
     try:
-        waiting = sum(q.qsize() for q in queues.values())
+        waiting: int = sum(q.qsize() for q in queues.values())
     except NotImplementedError:
         return None
     return waiting + sum(len(info) == 2 for info in held.values())

@@ -20,6 +20,7 @@ import torch
 
 from hotlap.errors import Diverged, HotlapError, InvalidTrial
 from hotlap.job import EventLog, Job
+from hotlap.progress import listen
 from hotlap.resources import OtherCpu, peak_host_bytes, shared_memory_hint
 from hotlap.settings import Settings
 from hotlap.window import Feed, WindowTimer
@@ -29,6 +30,7 @@ OUT_OF_MEMORY = re.compile(
     r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory", re.I
 )
 SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
+PREPARING_S = 0.5
 MAX_SKIPPED = 0.5
 """With more than this share of skipped updates fp16 does not train; the trial has diverged."""
 
@@ -40,6 +42,7 @@ def main(folder: Path) -> int:
     emit("started", pid=os.getpid())
     # Asked by the runner when the trial is silent for too long: where does it hang?
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
+    listen(_Preparing(emit))
     job = Job.read(folder)
     try:
         sys.path[:0] = [path for path in job.import_path if path not in sys.path]
@@ -78,8 +81,8 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         from hotlap import toolchain
         from hotlap.full_run import train
 
-        facts = {**toolchain.versions(), **toolchain.device_facts(applied.device)}
-        emit("environment", facts=facts)
+        versions, device = toolchain.versions(), toolchain.device_facts(applied.device)
+        emit("environment", facts={**versions, **device})
 
         train(workload, applied, job, emit)
         return
@@ -156,6 +159,19 @@ def _chain(error: BaseException | None) -> list[BaseException]:
         found.append(error)
         error = error.__cause__ or error.__context__
     return found
+
+
+class _Preparing:
+    """Tells the tuner how far long preparations are, a few times a second at the most."""
+
+    def __init__(self, emit: EventLog) -> None:
+        self._emit = emit
+        self._told = 0.0
+
+    def __call__(self, what: str, n_done: int, n_wanted: int) -> None:
+        if n_done == n_wanted or time.monotonic() - self._told > PREPARING_S:
+            self._told = time.monotonic()
+            self._emit("preparing", what=what, n_done=n_done, n_wanted=n_wanted)
 
 
 def _seed(seed: int) -> None:

@@ -48,6 +48,10 @@ class StudyObserver:
         """A sentence for the user."""
         self._progress.note(text)
 
+    def preparing(self, what: str, n_done: int, n_wanted: int) -> None:
+        """The workload prepares its data."""
+        self._progress.preparing(what, n_done, n_wanted)
+
     def trial_started(self, number: int, kind: str, settings: Settings) -> None:
         """A trial begins."""
         self._progress.trial_started(number, settings)

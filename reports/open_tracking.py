@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hotlap.errors import UserInputError
 from hotlap.settings import near
 from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
-from reports.tracking import Tracking
+from reports.tracking import Tracking, ended_record
 
 NAMES = ("mlflow", "none")
 
 
-def open_tracking(name: str, folder: Path, uri: str | None, experiment: str) -> Tracking:
+def open_tracking(
+    name: str,
+    folder: Path,
+    uri: str | None,
+    experiment: str,
+    warn: Callable[[str], None] | None = None,
+) -> Tracking:
     """The tracking `name` for the study or full run in `folder`.
 
     Without a server its SQLite file lies two folders up, so that all studies below `outputs` can
-    be compared.
+    be compared. `warn` is told once if a server fails.
 
     Raises:
         UserInputError: There is no tracking of this name.
@@ -26,8 +34,33 @@ def open_tracking(name: str, folder: Path, uri: str | None, experiment: str) -> 
         return NoTracking()
     if name == "mlflow":
         database = folder.absolute().parents[1] / "mlflow.db"
-        return MlflowTracking(folder, database, uri, experiment)
+        return MlflowTracking(folder, database, uri, experiment, warn)
     raise UserInputError(
         f"tracking.name: there is no tracking '{name}'{near(name, NAMES)}; "
         f"write tracking={' or tracking='.join(NAMES)}"
     )
+
+
+@contextmanager
+def study_that_ends(
+    tracking: Tracking, study: str, say: Callable[[str], None], go_on: str
+) -> Iterator[None]:
+    """Whatever happens within, the tracking is told how the study ended, and closed.
+
+    Args:
+        tracking: Who is told.
+        study: The study's name in it.
+        say: Prints a sentence.
+        go_on: What to type after an interruption.
+    """
+    try:
+        yield
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        state = "interrupted" if interrupted else "failed"
+        tracking.study_ended(ended_record(study, state), [])
+        if interrupted:
+            say(f"interrupted; what was measured is kept, to go on: {go_on}")
+        raise
+    finally:
+        tracking.close()

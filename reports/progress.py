@@ -54,6 +54,7 @@ class Progress:
         self._start = now()
         self._stage = ""
         self._trial = ""
+        self._tenth = 0
         self._rate: float | None = None
         self.baseline: float | None = None
         self.best: float | None = None
@@ -92,6 +93,14 @@ class Progress:
     def note(self, text: str) -> None:
         """Something worth a line: a knob that was dropped, a warning."""
         self._print(Text(f"  {text}", style="yellow"))
+
+    def preparing(self, what: str, n_done: int, n_wanted: int) -> None:
+        """How far long work before the first trial is; in a log, a line each tenth of the way."""
+        self._trial = f"{what}: {n_done} of {n_wanted}"
+        tenth = n_done * 10 // n_wanted
+        if self._live is None and (tenth != self._tenth or n_done == n_wanted):
+            self._print(Text(f"  {self._trial}"))
+        self._tenth = tenth
 
     def trial_started(self, number: int | str, settings: Settings) -> None:
         """A trial is about to run; it stands in the live status only."""

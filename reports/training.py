@@ -70,6 +70,8 @@ class TrainingProgress:
         if name == "built":
             for note in event["notes"]:
                 self.note(f"{note['setting']} is not in force: {note['reason']}")
+        elif name == "preparing" and event["n_done"] == event["n_wanted"]:
+            self.note(f"{event['what']}: {event['n_done']} done")
         elif name == "step":
             self._step(event)
         elif name == "epoch":

@@ -204,7 +204,8 @@ class _Trial:
             return "ok", ""
         if last["event"] == "failed":
             self.traceback = last["traceback"]
-            return last["outcome"], last["error"]
+            outcome: Outcome = last["outcome"]
+            return outcome, str(last["error"])
         if status == -signal.SIGKILL:
             return "oom", "the worker was killed from outside, most likely for want of host memory"
         how = signal.Signals(-status).name if status < 0 else f"exit code {status}"

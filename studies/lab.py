@@ -53,7 +53,13 @@ class Lab:
             StudyFailed: The workload cannot be built, or a step fails: so would every trial.
         """
         job = replace(self._job, kind="probe")
-        run = self._runner.run(job, self._folder / "probe", lambda event: False, timeout_s)
+
+        def watch(event: dict[str, Any]) -> bool:
+            if event["event"] == "preparing":
+                self._observer.preparing(event["what"], event["n_done"], event["n_wanted"])
+            return False
+
+        run = self._runner.run(job, self._folder / "probe", watch, timeout_s)
         if run.outcome != "ok":
             raise StudyFailed(
                 f"{run.traceback.strip()}\n\n"

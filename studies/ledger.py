@@ -7,7 +7,7 @@ that seems to run for ever, and no write falls into a timed window.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import optuna
 from optuna.pruners import BasePruner
@@ -38,7 +38,7 @@ class Ledger:
         self,
         folder: Path,
         name: str,
-        direction: str,
+        direction: Literal["maximize", "minimize"],
         sampler: BaseSampler,
         pruner: BasePruner,
         fingerprint: str,

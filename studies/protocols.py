@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import optuna
 
@@ -29,7 +29,9 @@ class Space(Protocol):
 class Objective(Protocol):
     """What is better."""
 
-    direction: str
+    @property
+    def direction(self) -> Literal["maximize", "minimize"]:
+        """Whether more is better."""
 
     def value(self, measurement: Measurement) -> float:
         """The number to optimize."""
@@ -62,6 +64,9 @@ class Observer(Protocol):
 
     def note(self, text: str) -> None:
         """A sentence for the user."""
+
+    def preparing(self, what: str, n_done: int, n_wanted: int) -> None:
+        """The workload prepares its data."""
 
     def trial_started(self, number: int, kind: str, settings: Settings) -> None:
         """A trial begins."""

@@ -11,15 +11,16 @@ from __future__ import annotations
 import colorsys
 import io
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hotlap.progress import preparing
 from hotlap.zoo.cache import cache_folder, lock, write_bytes
 
 Progress = Callable[[int, int], None]
@@ -63,7 +64,7 @@ def generate(
     """The folder of an ImageFolder tree with these pictures, generated if it is not there yet.
 
     Two processes may call this at once: one generates, the other waits. What a killed process
-    left is completed. `progress` takes the place of the line on stderr.
+    left is completed. `progress` takes the place of hotlap.preparing.
 
     Raises:
         UserInputError: The cache folder cannot be written to.
@@ -74,7 +75,8 @@ def generate(
         return tree
     with lock(home.with_suffix(".lock")):
         if not complete.exists():
-            _fill(tree, n_images, n_classes, seed, progress or _print_progress)
+            tell = progress or partial(preparing, "generating JPEGs, once")
+            _fill(tree, n_images, n_classes, seed, tell)
             facts = {"n_images": n_images, "n_classes": n_classes, "seed": seed}
             write_bytes(complete, json.dumps(facts).encode())
     return tree
@@ -160,12 +162,3 @@ def _draw_objects(canvas: Any, what: Scene, rng: np.random.Generator) -> None:
             draw.rectangle((left, top, right, bottom), fill=fill)
         else:
             draw.polygon(((left, bottom), ((left + right) / 2, top), (right, bottom)), fill=fill)
-
-
-def _print_progress(n_done: int, n_wanted: int) -> None:
-    """A line that counts on a terminal, a line each tenth of the way in a log."""
-    text = f"hotlap: generating JPEGs, once: {n_done} of {n_wanted}"
-    if sys.stderr.isatty():
-        print(f"\r{text}", end="\n" if n_done == n_wanted else "", file=sys.stderr, flush=True)
-    elif n_done * 10 // n_wanted != (n_done - 1) * 10 // n_wanted:
-        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,36 @@
+"""Long work before training, such as generating data: how far it is, for whoever wants to know.
+
+    for i, item in enumerate(items): ...; hotlap.preparing("reading files", i + 1, len(items))
+
+In a worker the tuner shows it; elsewhere it is a line on standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+Listener = Callable[[str, int, int], None]
+
+
+def _print(what: str, n_done: int, n_wanted: int) -> None:
+    """A line that counts on a terminal, a line each tenth of the way in a log."""
+    text = f"hotlap: {what}: {n_done} of {n_wanted}"
+    if sys.stderr.isatty():
+        print(f"\r{text}", end="\n" if n_done == n_wanted else "", file=sys.stderr, flush=True)
+    elif n_done * 10 // n_wanted != (n_done - 1) * 10 // n_wanted:
+        print(text, file=sys.stderr, flush=True)
+
+
+_listener: Listener = _print
+
+
+def preparing(what: str, n_done: int, n_wanted: int) -> None:
+    """Tell that `n_done` of `n_wanted` parts of the work `what` are done."""
+    _listener(what, n_done, n_wanted)
+
+
+def listen(listener: Listener) -> None:
+    """From now on `listener` is told instead of standard error."""
+    global _listener
+    _listener = listener
