@@ -16,6 +16,9 @@ from typing import Any
 
 TRIM = 0.2
 
+FEW_STEPS = 4
+"""With fewer steps for each worker than that, a change of the queue's length is chance."""
+
 T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
          2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
          2.060, 2.056, 2.052, 2.048, 2.045, 2.042)  # fmt: skip
@@ -118,8 +121,10 @@ class Measurement:
             return 1.0
         used_up = first.n_ready - last.n_ready
         taken = sum(block.steps for block in self.blocks[1:])
-        # A queue at rest still goes up and down by one batch a worker.
-        return 1.0 - used_up / taken if used_up > self.num_workers else 1.0
+        # A queue at rest still goes up and down by one batch a worker, so a few steps tell nothing.
+        if used_up <= self.num_workers or taken < FEW_STEPS * self.num_workers:
+            return 1.0
+        return max(1.0 - used_up / taken, 1.0 / taken)
 
     @property
     def rate(self) -> Rate:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hotlap.settings import Settings
 from search_spaces.knob import Knob, Value
-from search_spaces.suggest import Suggests, fingerprint, grid, params_of, size, suggest
+from search_spaces.suggest import Suggests, fingerprint, grid, neighbours, params_of, size, suggest
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,10 @@ class Space:
     def grid(self) -> Iterator[Settings]:
         """All settings there are."""
         return grid(self.knobs, self.base)
+
+    def neighbours(self, settings: Settings) -> Iterator[tuple[str, Value, Settings]]:
+        """Settings that differ from `settings` in one knob: its name, the value, they."""
+        return neighbours(settings, self.knobs, self.base)
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Protocol
 
@@ -62,6 +62,22 @@ def grid(knobs: Sequence[Knob], base: Settings) -> Iterator[Settings]:
         yield replace(base, **chosen)
 
 
+def neighbours(
+    settings: Settings, knobs: Sequence[Knob], base: Settings
+) -> Iterator[tuple[str, Value, Settings]]:
+    """Settings of the space that differ from `settings` in one knob: its name, the value, they.
+
+    Knobs that hang on the changed one keep their value where they still mean something.
+    """
+    for knob in knobs:
+        if not _is_on(knob, knobs, {k.name: getattr(settings, k.name) for k in knobs}, base):
+            continue
+        for value in knob.values:
+            if value != getattr(settings, knob.name):
+                changed = replace(settings, **{knob.name: value})
+                yield knob.name, value, suggest(_Given(params_of(changed, knobs)), knobs, base)
+
+
 def size(knobs: Sequence[Knob], base: Settings | None = None) -> int:
     """How many settings `grid` would give, counted without making them."""
     base = base or Settings()
@@ -81,6 +97,25 @@ def fingerprint(knobs: Sequence[Knob]) -> str:
         for knob in sorted(knobs, key=lambda knob: knob.name)
     ]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Suggests what it was given."""
+
+    params: dict[str, Value]
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any], /) -> Any:
+        """The parameter `name`."""
+        return self.params[name]
+
+    def suggest_int(
+        self, name: str, low: int, high: int, *, step: int = 1, log: bool = False
+    ) -> int:
+        """The parameter `name`."""
+        value = self.params[name]
+        assert isinstance(value, int)
+        return value
 
 
 def _suggested(trial: Suggests, knob: Knob) -> Value:

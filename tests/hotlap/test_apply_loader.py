@@ -81,8 +81,11 @@ def test_batches_are_pinned():
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_worker_threads_are_seen_in_the_worker_and_the_user_s_own_function_still_runs(method):
     settings = Settings(num_workers=1, worker_threads=2, multiprocessing_context=method)
-    loader = hotlap.loader(Marked(), settings, batch_size=8, worker_init_fn=mark)
-    assert next(iter(loader)).tolist() == 8 * [[2, 0]]
+    notes = []
+    loader = hotlap.loader(Marked(), settings, batch_size=8, worker_init_fn=mark, notes=notes)
+    # An older torch's OpenMP library cannot be forked with threads; then a note says so.
+    n_threads = 1 if method == "fork" and notes else 2
+    assert next(iter(loader)).tolist() == 8 * [[n_threads, 0]]
     plain = hotlap.loader(Marked(), Settings(num_workers=1), batch_size=8, worker_init_fn=mark)
     assert plain.worker_init_fn is mark
 
