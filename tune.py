@@ -81,9 +81,8 @@ def tune(config: TuneConfig, text: str) -> int:
 
         # Which machine, which workload, and so: which knobs?
         observer.stage("probe", f"{name}, results in {folder}")
-        facts = studies.known_facts(
-            folder, lambda: {**search_spaces.machine_facts(), **lab.facts(budget.left())}
-        )
+        machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
+        facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))

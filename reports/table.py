@@ -31,10 +31,8 @@ def print_result(result: Result, console: Console) -> None:
     if result.contributions:
         console.print()
         console.print(_contributions(result.contributions))
-    if result.dropped or result.warnings:
+    if result.warnings:
         console.print()
-    for line in result.dropped:
-        console.print(Text(f"left out: {line}", style="dim"))
     for line in result.warnings:
         console.print(Text(f"warning: {line}", style="yellow"))
     if result.commands:

@@ -37,6 +37,7 @@ MEANING = {
     "map_dataset": "the dataset is map-style, so that workers can share it out",
     "picklable_dataset": "the dataset and its functions can be pickled for another process",
     "compiler": "torch.compile works here (a C++ compiler, or Triton on CUDA)",
+    "compile_time": "the budget leaves time to compile: 8 minutes or more",
     "jemalloc": "the jemalloc library is installed",
     "tcmalloc": "the tcmalloc library is installed",
     "libgomp": "torch uses GNU OpenMP, which knows a spin count",
@@ -45,6 +46,9 @@ MEANING = {
 """The closed list of words: each with what it says when it is there."""
 
 WORDS: tuple[str, ...] = tuple(MEANING)
+
+COMPILE_BUDGET_S = 480.0
+"""Compiling takes a minute or so, in each trial of it; less than this leaves no time for others."""
 
 CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
              "amx_bf16", "asimd", "asimdhp", "bf16", "sve")  # fmt: skip
@@ -98,6 +102,7 @@ def words(machine: Mapping[str, Any], workload: Mapping[str, Any]) -> set[str]:
         "map_dataset": loader and not workload.get("iterable_dataset"),
         "picklable_dataset": loader and not workload.get("spawn_error"),
         "compiler": bool(workload.get("compiler")),
+        "compile_time": machine.get("budget_s", 0.0) >= COMPILE_BUDGET_S,
         **{name: name in machine.get("allocators", ()) for name in LIBRARY_PATTERNS},
         "libgomp": bool(machine.get("libgomp")),
         "several_cores": machine.get("cores", 1) > 1,

@@ -69,7 +69,6 @@ def test_what_each_setting_brings_is_shown_and_what_was_dropped(result):
     text = printed(result, 80)
     assert "1.52x [1.48, 1.55]" in text
     assert [line for line in text.splitlines() if "prefetch_factor" in line and "dropped" in line]
-    assert "left out: allocator=jemalloc" in text
     assert "warning: another job used 31 %" in text
 
 

@@ -13,6 +13,7 @@ from search_spaces import Knob, Space, active, expert
 FOLDER = Path(__file__).parents[2] / "conf" / "search_space"
 CPU: dict[str, Any] = {
     "cores": 2,
+    "budget_s": 600.0,
     "libgomp": True,
     "device": "cpu",
     "loader": True,
@@ -29,6 +30,7 @@ CPU: dict[str, Any] = {
 GPU: dict[str, Any] = {
     **CPU,
     "cores": 16,
+    "budget_s": 600.0,
     "device": "cuda:0",
     "attention": True,
     "batch_norm": False,
@@ -79,3 +81,9 @@ def test_baseline_and_expert_are_points_of_the_space(facts: dict[str, Any]) -> N
     space = Space(kept, Settings())
     for settings in (Settings(), expert(Settings(), facts)[0]):
         assert space.suggest(FixedTrial(space.params_of(settings))) == settings
+
+
+def test_compilation_is_left_out_of_a_short_study() -> None:
+    kept, dropped = active(knobs(), {**CPU, "budget_s": 120.0})
+    assert "compile_mode" not in {knob.name for knob in kept}
+    assert any("compile_mode" in line and "8 minutes" in line for line in dropped)

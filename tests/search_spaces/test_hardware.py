@@ -35,7 +35,12 @@ def test_reading_facts_imports_no_torch() -> None:
 
 
 def test_each_word_has_a_meaning_and_can_hold() -> None:
-    machine = {"cores": 4, "allocators": ["jemalloc", "tcmalloc"], "libgomp": True}
+    machine = {
+        "cores": 4,
+        "budget_s": 600.0,
+        "allocators": ["jemalloc", "tcmalloc"],
+        "libgomp": True,
+    }
     workload = {
         **CPU,
         "device": "cuda:0",
