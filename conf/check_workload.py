@@ -72,6 +72,14 @@ def _function(part: str, key: str, values: dict[str, Any], sources: Sources) -> 
     full = f"{part}.{key}"
     dotted = values.get(key)
     example = {"model": "my_module.make", "data": "my_module.dataset"}[part]
+    if dotted is None and isinstance(values.get(part), dict):
+        return Fault(
+            what=f"{part} holds another '{part}': the file's keys were put below the group's name",
+            where=sources.where(f"{part}.{part}"),
+            right="a file that names its groups itself says so in its very first line",
+            cure="# @package _global_    (as the first line of the file)",
+            key=part,
+        )
     if not isinstance(dotted, str) or not dotted:
         close = nearest(key, [name for name in values if name != key])
         return Fault(

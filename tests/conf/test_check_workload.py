@@ -118,3 +118,9 @@ def test_a_users_file_with_the_name_of_ours_is_not_passed_over_in_silence(ask, m
     ran = ask("--config-dir", "my_conf", "+model=resnet50")
     assert ran.code == 2
     assert "would not be read" in ran.err and "my_resnet50.yaml" in ran.err
+
+
+def test_a_file_without_its_package_line_is_told_to_write_it(mine, tmp_path):
+    mine.model = {"model": dict(mine.model)}
+    (text,) = wrong(mine, tmp_path)
+    assert "# @package _global_" in text
