@@ -21,7 +21,6 @@ HEADER = """\
 # @package _global_
 # Frozen settings, written by hotlap: runtime settings only, nothing that changes what is learned.
 #   python train.py +model=... settings={path}
-#   python -m hotlap run --settings {path} your_script.py
 #   settings = hotlap.load("{path}")    # in your own code
 """
 
