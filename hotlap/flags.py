@@ -79,8 +79,8 @@ def _choose_attention(backend: str) -> None:
 
 
 def _check_environment(settings: Settings, notes: list[Note]) -> None:
-    # These are read when a process starts. The tuner's runner and `python -m hotlap run` start
-    # it with them; a script started in another way has to be told.
+    # These are read when a process starts. The runner starts it with them; a script started in
+    # another way has to be told.
     groups = {
         "omp_wait_policy": ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
         "allocator": ("LD_PRELOAD",),
@@ -101,8 +101,7 @@ def _check_environment(settings: Settings, notes: list[Note]) -> None:
             tell(
                 notes,
                 setting,
-                "it is read when a process starts; start this one with "
-                f"{' '.join(missing)}, or with `python -m hotlap run`",
+                f"it is read when a process starts; start this one with {' '.join(missing)}",
             )
 
 
