@@ -1,10 +1,12 @@
 """How a search goes: probe, search, confirm; racing; what is kept of it."""
 
+from studies.arm import Arm
 from studies.budget import Budget
-from studies.confirm import Arm, Confirmed, confirm
+from studies.confirm import Confirmed, confirm
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger
-from studies.search import Search, constraints_of
+from studies.samplers import constraints_of
+from studies.search import Search
 
 __all__ = [
     "Arm",

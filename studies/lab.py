@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from hotlap.errors import StudyFailed
 from hotlap.job import Job, write_text
+from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
 from studies.protocols import Objective, Observer, Trial
@@ -43,6 +45,7 @@ class Lab:
         self._objective = objective
         self._observer = observer
         self._next = _next_number(folder)
+        self._walls: list[float] = []
 
     def facts(self, timeout_s: float) -> dict[str, Any]:
         """The workload's facts, asked of a worker, since the tuner never runs user code.
@@ -77,9 +80,7 @@ class Lab:
         stop: Stop = lambda warmup, window: False,
     ) -> Trial:
         """Run one trial with `settings`."""
-        number = self._next
-        self._next += 1
-        self._observer.trial_started(number, kind, settings)
+        number = self._begin(kind, settings)
         warmup: list[float] = []
         window: list[float] = []
 
@@ -92,10 +93,37 @@ class Lab:
             return stop(warmup, window)
 
         job = replace(self._job, settings=settings.to_dict())
-        run = self._runner.run(job, self._folder / "trials" / f"{number:04d}", watch, timeout_s)
-        trial = Trial(number, kind, settings, run, self._value(run, warmup))
+        run = self._runner.run(job, self._trial_folder(number), watch, timeout_s)
+        if run.outcome == "ok":
+            self._walls.append(run.wall_s)
+        ran_out = run.outcome == "timeout" and run.wall_s >= timeout_s
+        trial = Trial(number, kind, settings, run, self._value(run, warmup), ran_out)
         self._observer.trial_ended(trial)
         return trial
+
+    def refuse(self, kind: str, settings: Settings, reason: str) -> Trial:
+        """A trial with the outcome `invalid` that is not run, because `reason` is known before."""
+        number = self._begin(kind, settings)
+        folder = self._trial_folder(number)
+        folder.mkdir(parents=True)
+        run = Run("invalid", Measurement(()), reason, folder=folder)
+        trial = Trial(number, kind, settings, run, 0.0)
+        self._observer.trial_ended(trial)
+        return trial
+
+    @property
+    def typical_s(self) -> float:
+        """Wall clock of a trial that ended well, the median of this session's; 0 before any."""
+        return statistics.median(self._walls) if self._walls else 0.0
+
+    def _begin(self, kind: str, settings: Settings) -> int:
+        number = self._next
+        self._next += 1
+        self._observer.trial_started(number, kind, settings)
+        return number
+
+    def _trial_folder(self, number: int) -> Path:
+        return self._folder / "trials" / f"{number:04d}"
 
     def _value(self, run: Run, warmup: list[float]) -> float:
         if run.measurement.blocks:

@@ -1,22 +1,30 @@
-"""Ledger: the study in SQLite, beside the one in memory that sampler and pruner work with.
+"""Ledger: the study in SQLite, beside the ones in memory that sampler and pruner work with.
 
 A trial is written once, when it has ended, in one transaction. So a killed tuner leaves no trial
 that seems to run for ever, and no write falls into a timed window.
+
+The sampler sees trials of the space only (settings outside of it have no parameters that it could
+learn from; the Gaussian process would even lose the parameters that all trials share), and the
+repeats, which are told again but not measured. The pruner and the file see what was measured.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import optuna
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
-from optuna.trial import FrozenTrial
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from hotlap.errors import UserInputError
 
 FILE = "study.db"
+IDENTITY = "identity"
+"""Attribute of the study: what two sessions must have in common to share it."""
 
 
 class Ledger:
@@ -28,7 +36,8 @@ class Ledger:
         direction: "maximize" or "minimize".
         sampler: Who proposes.
         pruner: Who stops early.
-        fingerprint: Of workload and search space; two that differ cannot share a study.
+        identity: What two sessions must have in common to share a study, as plain data by the
+            name that a user knows it by: the workload, its arguments, each knob's choices.
 
     Raises:
         UserInputError: The folder holds a study of another workload or search space.
@@ -38,37 +47,58 @@ class Ledger:
         self,
         folder: Path,
         name: str,
-        direction: Literal["maximize", "minimize"],
+        direction: str,
         sampler: BaseSampler,
         pruner: BasePruner,
-        fingerprint: str,
+        identity: Mapping[str, Any] | str,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        better = StudyDirection[direction.upper()]
         self._stored = optuna.create_study(
             storage=f"sqlite:///{folder.absolute() / FILE}",
             study_name=name,
-            direction=direction,
+            direction=better,
             load_if_exists=True,
         )
-        before = self._stored.user_attrs.get("fingerprint", fingerprint)
-        if before != fingerprint:
-            raise UserInputError(
-                f"the study in {folder} searched another space or workload than this one asks "
-                "for, and the two cannot be mixed; leave out resume= to start a new study"
-            )
-        self._stored.set_user_attr("fingerprint", fingerprint)
-        self.study = optuna.create_study(direction=direction, sampler=sampler, pruner=pruner)
-        self.study.add_trials(self._stored.get_trials(deepcopy=False))
+        wanted = _plain(identity)
+        if IDENTITY not in self._stored.user_attrs:
+            self._stored.set_user_attr(IDENTITY, wanted)
+        _refuse_another(folder, self._stored.user_attrs[IDENTITY], wanted)
+        self.study = optuna.create_study(direction=better, sampler=sampler)
+        self._races = optuna.create_study(direction=better, pruner=pruner)
+        self.trials = list(self._stored.get_trials(deepcopy=False))
+        self._races.add_trials(self.trials)
+        self.study.add_trials([trial for trial in self.trials if trial.params])
+        if self.trials:
+            # With its seed of the first session it would draw the same settings again.
+            sampler.reseed_rng()
 
-    @property
-    def trials(self) -> list[FrozenTrial]:
-        """The trials that have ended, from earlier sessions too."""
-        return [t for t in self.study.get_trials(deepcopy=False) if t.state.is_finished()]
+    def record(self, trial: FrozenTrial) -> None:
+        """Keep a trial that has ended, in memory and in SQLite."""
+        self.trials.append(trial)
+        self._races.add_trial(trial)
+        self._stored.add_trial(trial)
 
-    def record(self, number: int) -> None:
-        """Write the trial `number`, which has just been told, to SQLite."""
-        self._stored.add_trial(self.study.get_trials(deepcopy=False)[number])
+    def has_lost(self, rates: Sequence[float]) -> bool:
+        """Whether the pruner would stop a trial whose blocks had these `rates` so far."""
+        so_far = create_trial(state=TrialState.RUNNING, intermediate_values=dict(enumerate(rates)))
+        return self._races.pruner.prune(self._races, so_far)
 
-    def note(self, key: str, value: Any) -> None:
-        """Keep a fact about the study."""
-        self._stored.set_user_attr(key, value)
+
+def _plain(identity: Mapping[str, Any] | str) -> dict[str, str]:
+    """Everything as text: JSON would make lists of tuples, and so a difference where none is."""
+    named = {"workload and search space": identity} if isinstance(identity, str) else identity
+    return {name: str(value) for name, value in named.items()}
+
+
+def _refuse_another(folder: Path, before: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    differing = [name for name in {**before, **wanted} if before.get(name) != wanted.get(name)]
+    if differing:
+        changes = "; ".join(
+            f"{name} was {before.get(name, 'not there')} and is {wanted.get(name, 'not there')}"
+            for name in differing
+        )
+        raise UserInputError(
+            f"the study in {folder} is another one, and trials of the two cannot be mixed: "
+            f"{changes}. Go on with what it had before, or leave out resume= to start a new study"
+        )

@@ -25,6 +25,9 @@ class Space(Protocol):
     def grid(self) -> Iterator[Settings]:
         """All settings there are."""
 
+    def neighbours(self, settings: Settings) -> Iterator[tuple[str, Any, Settings]]:
+        """Settings that differ in one knob: its name, its value there, the settings."""
+
 
 class Objective(Protocol):
     """What is better."""
@@ -47,6 +50,7 @@ class Trial:
         settings: What was tried.
         run: What came of it.
         value: The objective's value; 0 if nothing was measured.
+        ran_out: Whether it was ended because the time that the stage gave it was over.
     """
 
     number: int
@@ -54,6 +58,7 @@ class Trial:
     settings: Settings
     run: Run
     value: float
+    ran_out: bool = False
 
 
 class Observer(Protocol):

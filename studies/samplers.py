@@ -20,8 +20,27 @@ from hotlap.settings import near
 
 NAMES = ("tpe", "gp", "random", "brute_force")
 
+CONSTRAINTS = "constraints"
+"""User attribute of a trial: by how much it breaks each limit; 0 or less is fine."""
+
+SETS_CONSTRAINTS = hasattr(optuna.Trial, "set_constraint")
+"""Optuna 5 takes constraints from the trial; earlier ones ask a function of the sampler's."""
+
 ConstraintsOf = Callable[[FrozenTrial], Sequence[float]]
-"""By how much a trial breaks each limit; 0 or less is fine (see objectives/constraints.py)."""
+
+
+def constraints_of(trial: FrozenTrial) -> Sequence[float]:
+    """By how much a trial breaks each limit (see objectives/constraints.py)."""
+    broken: Sequence[float] = trial.user_attrs.get(CONSTRAINTS, ())
+    return broken
+
+
+def constrain(trial: optuna.Trial, violations: Sequence[float]) -> None:
+    """Tell a running trial by how much it breaks each limit, the way this Optuna wants it."""
+    trial.set_user_attr(CONSTRAINTS, list(violations))
+    if SETS_CONSTRAINTS:
+        for i, violation in enumerate(violations):
+            trial.set_constraint(str(i), violation)
 
 
 def make(
@@ -36,7 +55,7 @@ def make(
         name: tpe, gp, random or brute_force.
         seed: Of its random numbers; None for another search each time.
         n_startup_trials: So many trials are drawn at random first (tpe, gp).
-        constraints_of: What tpe and gp shall know of limits; None: nothing.
+        constraints_of: What tells tpe and gp of limits, for an Optuna before 5 (see `constrain`).
 
     Raises:
         UserInputError: There is no sampler of this name.
@@ -46,6 +65,7 @@ def make(
             f"sampler.name: there is no sampler '{name}'{near(name, NAMES)}; "
             f"write sampler={' or sampler='.join(NAMES)}"
         )
+    asks = None if SETS_CONSTRAINTS else constraints_of
     with warnings.catch_warnings():
         # Optuna marks these as experimental: their interface may change. A test makes each of
         # them, so that a change shows there and not to a user.
@@ -56,7 +76,7 @@ def make(
                 seed=seed,
                 multivariate=True,  # the best worker count flips with the thread setting
                 group=True,  # one model for each set of knobs that are active together
-                constraints_func=constraints_of,
+                constraints_func=asks,
             )
         if name == "gp":
             return optuna.samplers.GPSampler(
@@ -65,7 +85,7 @@ def make(
                 deterministic_objective=False,  # a measured rate has noise
                 independent_sampler=optuna.samplers.RandomSampler(seed=seed),
                 warn_independent_sampling=False,
-                constraints_func=constraints_of,
+                constraints_func=asks,
             )
         if name == "brute_force":
             return _BruteForce(seed=seed)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import optuna
+from optuna.samplers import RandomSampler
 from optuna.study import StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, TrialState, create_trial
 
@@ -16,9 +19,7 @@ from studies.lab import Lab
 from studies.ledger import Ledger
 from studies.outcomes import told
 from studies.protocols import Space, Trial
-
-CONSTRAINTS = "constraints"
-"""User attribute of a trial: by how much it breaks each limit."""
+from studies.samplers import CONSTRAINTS, constrain
 
 HOPELESS = 4.0
 """A trial whose steps are so many times slower than the best one's does not get past warm-up."""
@@ -29,14 +30,16 @@ HOPELESS_BLOCKS = 2
 LONGEST_SHARE = 0.25
 """No trial may take more than this share of the whole budget."""
 
-REPEATS = 20
-"""After so many proposals in a row that were measured before, an untried one is drawn instead."""
+DRAWS = 100
+"""So many neighbours of a repeated proposal are drawn; then the grid is walked for what is left."""
 
 
-def constraints_of(trial: FrozenTrial) -> Sequence[float]:
-    """By how much a trial breaks each limit, for a sampler; nothing for a repeat."""
-    broken: Sequence[float] = trial.user_attrs.get(CONSTRAINTS, ())
-    return broken
+class Told(NamedTuple):
+    """What Optuna was told of a trial."""
+
+    state: TrialState
+    value: float | None
+    violations: list[float]
 
 
 class Search:
@@ -48,6 +51,9 @@ class Search:
         space: The active search space.
         budget: The command's wall clock.
         keep: Share of the budget that later stages need, 0..1.
+        violations: By how much a measurement breaks each limit; 0 or less is fine.
+        refuse: Why settings are known to fail before they are tried, such as for want of shared
+            memory; empty if they are not.
     """
 
     def __init__(
@@ -58,6 +64,7 @@ class Search:
         budget: Budget,
         keep: float,
         violations: Callable[[Measurement], Sequence[float]] = lambda measurement: (),
+        refuse: Callable[[Settings], str] = lambda settings: "",
     ) -> None:
         self._ledger = ledger
         self._study = ledger.study
@@ -66,22 +73,31 @@ class Search:
         self._budget = budget
         self._keep = keep
         self._violations = violations
-        self.trials: list[Trial] = []
-        self._seen: dict[object, tuple[TrialState, float | None]] = {}
+        self._refuse = refuse
+        self._random = random.Random(len(ledger.trials))
+        self._chance = optuna.create_study(sampler=RandomSampler(seed=len(ledger.trials)))
+        self._seen: dict[object, Told] = {}
         for trial in ledger.trials:
-            settings = Settings.from_dict(trial.user_attrs["settings"])
-            self._seen[settings.key()] = (trial.state, trial.value)
+            self._remember(trial)
 
     def first(self, kind: str, settings: Settings) -> Trial | None:
-        """Measure known settings (baseline, expert), unless an earlier session has.
+        """Measure known settings (baseline, expert), unless they have been.
+
+        Returns:
+            None if an earlier trial had the same settings, or if no time is left.
 
         Raises:
             StudyFailed: The baseline fails: then so would everything else.
         """
-        if settings.key() in self._seen:
+        known = self._seen.get(settings.key())
+        if kind != "baseline":
+            if known is not None or self._budget.left(self._keep) <= 0:
+                return None
+            return self._measure(kind, settings, self._ask(settings))
+        if known is not None and known.state == TrialState.COMPLETE:
             return None
-        trial = self._measure(kind, self._ask(settings), settings)
-        if kind == "baseline" and trial.run.outcome != "ok":
+        trial = self._measure(kind, settings, self._ask(settings))
+        if trial.run.outcome != "ok":
             raise StudyFailed(
                 f"{trial.run.traceback.strip()}\n\n"
                 f"The baseline, with your own settings, ended as {trial.run.outcome}: "
@@ -94,8 +110,7 @@ class Search:
         good = [
             t
             for t in self._ledger.trials
-            if t.user_attrs.get("outcome") == "ok"
-            and max(t.user_attrs[CONSTRAINTS], default=0) <= 0
+            if t.user_attrs["outcome"] == "ok" and max(t.user_attrs[CONSTRAINTS], default=0) <= 0
         ]
         sign = -1 if self._study.direction == StudyDirection.MAXIMIZE else 1
         good.sort(key=lambda t: sign * (t.value or 0.0))
@@ -106,7 +121,7 @@ class Search:
 
     def n_outcomes(self) -> dict[str, int]:
         """How many trials ended how, earlier sessions included."""
-        ended = [t.user_attrs["outcome"] for t in self._ledger.trials if "outcome" in t.user_attrs]
+        ended = [t.user_attrs["outcome"] for t in self._ledger.trials]
         return {outcome: ended.count(outcome) for outcome in dict.fromkeys(ended)}
 
     def run(self, n_trials: int | None, enqueued: Iterable[Settings] = ()) -> str:
@@ -116,79 +131,131 @@ class Search:
             n_trials: Trials of the study in all, earlier sessions included; None for no limit.
             enqueued: Settings to try first.
         """
-        waiting = list(enqueued)
+        waiting = [settings for settings in enqueued if settings.key() not in self._seen]
         while True:
             if n_trials is not None and len(self._seen) >= n_trials:
                 return f"all {n_trials} trials are done"
-            if self._budget.left(self._keep) <= 0:
+            # A trial that cannot end in time tells nothing; confirm makes more of that time.
+            if self._budget.left(self._keep) <= self._lab.typical_s:
                 return "the time for searching is spent"
             if waiting:
                 settings = waiting.pop(0)
-                if settings.key() in self._seen:
-                    continue
                 asked = self._ask(settings)
             else:
                 proposal = self._propose()
                 if proposal is None:
                     return "every settings value of the space has been tried"
-                asked, settings = proposal
-            self._measure("search", asked, settings)
+                settings, asked = proposal
+            if reason := self._refuse(settings):
+                self._tell(self._lab.refuse("search", settings, reason), asked)
+            else:
+                self._measure("search", settings, asked)
 
-    def _propose(self) -> tuple[optuna.Trial, Settings] | None:
-        for _ in range(REPEATS):
-            asked = self._study.ask()
-            settings = self._space.suggest(asked)
-            known = self._seen.get(settings.key())
-            if known is None:
-                return asked, settings
-            # Told again what is known, the sampler moves on; nothing is measured or recorded.
-            state, value = known
-            self._study.tell(asked, value, state)
-        for settings in self._space.grid():
+    def _propose(self) -> tuple[Settings, optuna.Trial | None] | None:
+        asked = self._study.ask()
+        settings = self._space.suggest(asked)
+        known = self._seen.get(settings.key())
+        if known is None:
+            return settings, asked
+        # A repeat says where the sampler believes the best to be. It is told again what is known,
+        # nothing is measured or recorded, and something untried close by is taken instead.
+        # Asking on would cost a Gaussian process seconds for each repeat.
+        constrain(asked, known.violations)
+        self._study.tell(asked, known.value, known.state)
+        untried = self._untried(asked.params)
+        return None if untried is None else (untried, self._ask(untried))
+
+    def _untried(self, params: Mapping[str, Any]) -> Settings | None:
+        """Untried settings that differ from `params` in as few knobs as is soon found."""
+        names = list(params)
+        for draw in range(DRAWS):
+            dropped = self._random.sample(names, min(len(names), 1 + draw * len(names) // DRAWS))
+            kept = {name: value for name, value in params.items() if name not in dropped}
+            self._chance.enqueue_trial(kept)  # the other knobs are drawn
+            settings = self._space.suggest(self._chance.ask())
             if settings.key() not in self._seen:
-                return self._ask(settings), settings
-        return None
+                return settings
+        return next((s for s in self._space.grid() if s.key() not in self._seen), None)
 
-    def _ask(self, settings: Settings) -> optuna.Trial:
+    def _ask(self, settings: Settings) -> optuna.Trial | None:
+        """Optuna's trial for known settings; None if they lie outside of the space."""
         params = self._space.params_of(settings)
-        if self._space.suggest(FixedTrial(params)) == settings:
-            self._study.enqueue_trial(params)
-            asked = self._study.ask()
-            self._space.suggest(asked)
-            return asked
-        return self._study.ask()  # lies outside the space: a trial without parameters
+        if not params or self._space.suggest(FixedTrial(params)).key() != settings.key():
+            return None
+        self._study.enqueue_trial(params)
+        asked = self._study.ask()
+        self._space.suggest(asked)
+        return asked
 
-    def _measure(self, kind: str, asked: optuna.Trial, settings: Settings) -> Trial:
-        limit = self._budget.seconds * LONGEST_SHARE if kind == "search" else float("inf")
-        timeout_s = min(limit, max(self._budget.left(self._keep), 1.0))
-        if kind == "baseline":
-            timeout_s = self._budget.left()
+    def _measure(self, kind: str, settings: Settings, asked: optuna.Trial | None) -> Trial:
+        most, left = self._budget.seconds * LONGEST_SHARE, self._budget.left(self._keep)
+        if kind == "baseline":  # without it there is no study
+            most = left = self._budget.left()
         stop = self._stop if kind == "search" else (lambda warmup, window: False)
-        trial = self._lab.measure(kind, settings, timeout_s, stop)
-        for step, block in enumerate(trial.run.measurement.blocks):
-            asked.report(block.samples / block.seconds, step)
-        attributes = {
-            "number": trial.number,
-            "kind": kind,
-            "outcome": trial.run.outcome,
-            "reason": trial.run.reason,
-            "settings": settings.to_dict(),
-            "wall_s": trial.run.wall_s,
-            CONSTRAINTS: list(self._violations(trial.run.measurement)),
-        }
-        for key, value in attributes.items():
-            asked.set_user_attr(key, value)
-        state, told_value = told(trial.run, trial.value)
-        self._study.tell(asked, told_value, state)
-        self._seen[settings.key()] = (state, told_value)
-        self._ledger.record(asked.number)
-        self.trials.append(trial)
+        trial = self._lab.measure(kind, settings, min(most, left), stop)
+        # Cut off by the end of the search: of these settings themselves it tells nothing.
+        self._tell(trial, asked, unfinished=trial.ran_out and left < most)
         return trial
 
+    def _tell(self, trial: Trial, asked: optuna.Trial | None, unfinished: bool = False) -> None:
+        state, value = (TrialState.FAIL, None) if unfinished else told(trial.run, trial.value)
+        violations = [float(v) for v in self._violations(trial.run.measurement)]
+        attributes = {
+            "number": trial.number,
+            "kind": trial.kind,
+            "outcome": trial.run.outcome,
+            "reason": trial.run.reason,
+            "settings": trial.settings.to_dict(),
+            "wall_s": trial.run.wall_s,
+            CONSTRAINTS: violations,
+        }
+        # Of a trial that failed, blocks are no rate that could be compared.
+        rates = _rates(trial) if state == TrialState.COMPLETE else []
+        ended = self._ended(asked, state, value, rates, attributes)
+        self._ledger.record(ended)
+        self._remember(ended)
+
+    def _ended(
+        self,
+        asked: optuna.Trial | None,
+        state: TrialState,
+        value: float | None,
+        rates: Sequence[float],
+        attributes: dict[str, Any],
+    ) -> FrozenTrial:
+        if asked is None:
+            return create_trial(
+                state=state,
+                value=value,
+                user_attrs=attributes,
+                intermediate_values=dict(enumerate(rates)),
+            )
+        for step, rate in enumerate(rates):
+            asked.report(rate, step)
+        for key, attribute in attributes.items():
+            asked.set_user_attr(key, attribute)
+        constrain(asked, attributes[CONSTRAINTS])
+        return self._study.tell(asked, value, state)
+
+    def _remember(self, trial: FrozenTrial) -> None:
+        if trial.state == TrialState.FAIL:
+            return  # unfinished: it may be tried again
+        settings = Settings.from_dict(trial.user_attrs["settings"])
+        violations = trial.user_attrs[CONSTRAINTS]
+        self._seen[settings.key()] = Told(trial.state, trial.value, violations)
+
     def _stop(self, warmup: list[float], window: list[float]) -> bool:
-        if not window:
-            best = max((t.value or 0.0 for t in self._ledger.trials if t.value), default=0.0)
-            late = warmup[1:]
-            return len(late) >= HOPELESS_BLOCKS and max(late) * HOPELESS < best
-        so_far = create_trial(state=TrialState.RUNNING, intermediate_values=dict(enumerate(window)))
-        return self._study.pruner.prune(self._study, so_far)
+        if window:
+            return self._ledger.has_lost(window)
+        late = warmup[1:]
+        return len(late) >= HOPELESS_BLOCKS and max(late) * HOPELESS < self._best_rate()
+
+    def _best_rate(self) -> float:
+        """The best trial's mean rate over its blocks, whatever the objective makes of them."""
+        rates = [list(t.intermediate_values.values()) for t in self._ledger.trials]
+        return max((sum(r) / len(r) for r in rates if r), default=0.0)
+
+
+def _rates(trial: Trial) -> list[float]:
+    """Samples per second of each block of the window."""
+    return [block.samples / block.seconds for block in trial.run.measurement.blocks]

@@ -1,0 +1,93 @@
+"""Arm: one settings value in the confirm rounds, and its speedup over the baseline with the doubt.
+
+Round for round an arm is divided by the baseline of the same round, so that what changes from
+round to round (a neighbour, a warmer chip) falls out. The geometric mean of the ratios is quoted,
+with Student's interval on their logarithms.
+
+Several arms are compared with one baseline, and the best of several looks better than it is. So
+each interval is as wide as it must be for all of them to hold together in 95 of 100 studies
+(Bonferroni's correction: the error is shared out among the arms).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hotlap.measurement import Rate
+from hotlap.settings import Settings
+from studies.protocols import Trial
+
+ERROR = 0.05
+"""How often one of the intervals may miss the truth, of both sides together."""
+
+
+@dataclass(eq=False)
+class Arm:
+    """One settings value through the rounds.
+
+    Attributes:
+        name: "baseline", "expert" or "trial 7".
+        settings: What it stands for.
+        trials: Its trial in each round it took part in, by round.
+        n_compared: So many arms are compared with the baseline, this one among them.
+        reasons: Why it cannot win, whatever its rate; empty if it can.
+    """
+
+    name: str
+    settings: Settings
+    trials: dict[int, Trial] = field(default_factory=dict)
+    n_compared: int = 1
+    reasons: list[str] = field(default_factory=list)
+
+    def rates(self) -> dict[int, float]:
+        """Its value in each round in which it ended well."""
+        return {r: t.value for r, t in self.trials.items() if t.run.outcome == "ok" and t.value > 0}
+
+    def rate(self) -> Rate:
+        """Its value over the rounds with a 95 % interval of its own."""
+        return log_interval(list(self.rates().values()))
+
+    def ratios(self, other: Arm) -> list[float]:
+        """Its value divided by the other's, for each round in which both ended well."""
+        theirs = other.rates()
+        return [value / theirs[r] for r, value in self.rates().items() if r in theirs]
+
+    def speedup(self, baseline: Arm) -> Rate:
+        """Its ratio to the baseline, with an interval that holds for all arms together."""
+        return log_interval(self.ratios(baseline), ERROR / self.n_compared)
+
+    @property
+    def longest_s(self) -> float:
+        """Wall clock of its longest trial; 0 before the first."""
+        return max((trial.run.wall_s for trial in self.trials.values()), default=0.0)
+
+
+def log_interval(values: Sequence[float], error: float = ERROR) -> Rate:
+    """Geometric mean of positive `values` with Student's interval on their logarithms.
+
+    Args:
+        values: Independent of each other, such as ratios of separate processes.
+        error: The probability (0..1) with which the interval may miss; both sides together.
+
+    Returns:
+        With fewer than two values, an interval from 0 to infinity: nothing is known of the doubt.
+    """
+    from scipy.special import stdtrit  # scipy takes a while to import
+
+    if not values:
+        return Rate(0.0, 0.0, math.inf)
+    logs = [math.log(v) for v in values]
+    n = len(logs)
+    mean = sum(logs) / n
+    if n == 1:
+        return Rate(math.exp(mean), 0.0, math.inf)
+    variance = sum((x - mean) ** 2 for x in logs) / (n - 1)
+    half = float(stdtrit(n - 1, 1 - error / 2)) * math.sqrt(variance / n)
+    return Rate(math.exp(mean), math.exp(mean - half), _exp(mean + half))
+
+
+def _exp(x: float) -> float:
+    """Two values far apart have an upper bound that no float can hold."""
+    return math.exp(x) if x < 700 else math.inf

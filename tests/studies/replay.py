@@ -1,0 +1,89 @@
+"""A session of a whole study on a simulated machine, put together as tune.py does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from simulated import Clock, SimulatedRunner, Watching
+
+from hotlap.job import Job, Window
+from hotlap.settings import Settings
+from objectives import Throughput
+from search_spaces import Knob, Space
+from studies import (
+    Budget,
+    Confirmed,
+    Lab,
+    Ledger,
+    Search,
+    confirm,
+    constraints_of,
+    pruners,
+    samplers,
+)
+
+KEEP = 0.4
+BASE = Settings()
+EXPERT = Settings(num_workers=2, pin_memory=True)
+KNOBS: dict[str, dict[str, Any]] = {
+    "num_workers": {"choices": [0, 1, 2, 4]},
+    "prefetch_factor": {"choices": [2, 4, 8]},
+    "pin_memory": {"choices": [False, True]},
+    "memory_format": {"choices": ["contiguous", "channels_last"]},
+}
+"""4 + 3 * 12 = 40 settings: without workers there is no prefetching."""
+
+
+class Replay:
+    """One session; the parts are there to be looked at."""
+
+    def __init__(
+        self,
+        folder: Path,
+        rate: Callable[[Settings], float],
+        *,
+        knobs: Mapping[str, Mapping[str, Any]] = KNOBS,
+        base: Settings = BASE,
+        budget_s: float = 600.0,
+        sampler: str = "tpe",
+        pruner: str = "racing",
+        window_s: float = 4.0,
+        search: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        **machine: Any,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.clock = Clock()
+        self.runner = SimulatedRunner(self.clock, rate, seed=seed, **machine)
+        self.seen = Watching()
+        self.budget = Budget(budget_s, clock=self.clock)
+        job = Job("simulated.workload", window=Window(max_s=window_s))
+        self.lab = Lab(self.runner, job, folder, Throughput(), self.seen)
+        self.base = base
+        self.space = Space([Knob.from_mapping(n, k) for n, k in knobs.items()], base)
+        self.ledger = Ledger(
+            folder,
+            "study",
+            "maximize",
+            samplers.make(sampler, seed, 8, constraints_of),
+            pruners.make(pruner),
+            {f"search_space.{n}": k.get("choices") for n, k in knobs.items()},
+        )
+        self.search = Search(self.ledger, self.lab, self.space, self.budget, KEEP, **(search or {}))
+
+    def searched(self, n_trials: int | None = None, expert: Settings = EXPERT) -> str:
+        """Baseline, expert, search: returns the sentence that says why it ended."""
+        self.search.first("baseline", self.base)
+        self.search.first("expert", expert)
+        return self.search.run(n_trials)
+
+    def proven(self, expert: Settings = EXPERT, **options: Any) -> Confirmed:
+        """The confirm stage."""
+        arms = {"baseline": self.base, "expert": expert, **self.search.best(2)}
+        return confirm(self.lab, arms, self.budget, 0.0, 8, **options)
+
+    def outcomes(self, kind: str) -> list[str]:
+        """How this session's trials of a kind ended."""
+        return [t.run.outcome for t in self.seen.trials if t.kind == kind]
