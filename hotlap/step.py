@@ -57,17 +57,25 @@ class Step:
         self.scaler = scaler(settings, self.device)
         self._count = count or (lambda batch: first_tensor(batch).shape[0])
         self._split = split
+        self._scales = self.scaler.is_enabled()
         self._graphs = settings.compile_mode in CUDA_GRAPH_MODES and self.device.type == "cuda"
         self._n_steps = 0
         self._n_updates = 0
         self._overflows = torch.zeros((), device=self.device)
         self._needs_closure = _needs_closure(optimizer)
-        if self._needs_closure and self.scaler.is_enabled():
+        if self._needs_closure and self._scales:
             raise InvalidTrial(
                 f"amp=fp16 needs a GradScaler, and {type(optimizer).__name__} evaluates the loss "
                 "itself, which GradScaler does not support; take amp=bf16 or none"
             )
-        optimizer.register_step_post_hook(self._after_update)
+        if self._scales:
+            optimizer.register_step_post_hook(self._after_update)
+        self._simple = not (
+            settings.amp != "none"
+            or settings.micro_batch_size
+            or self._graphs
+            or self._needs_closure
+        )
 
     def __call__(self, batch: Any) -> torch.Tensor:
         """Train on `batch` (as the loader gives it); returns the loss, detached, on the device.
@@ -76,18 +84,33 @@ class Step:
             InvalidTrial: The attention kernel or the micro batch does not fit this workload.
         """
         batch = to_device(batch, self.device, self.settings)
+        if self._simple:  # the lines that anybody would write, and hardly one more
+            self.optimizer.zero_grad(self.settings.set_to_none)
+            try:
+                loss = self.loss(self.model, batch)
+            except RuntimeError as error:
+                self._explain(error)
+                raise
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            return loss.detach()
         self._n_steps += 1
         if self._needs_closure:
-            loss: Any = self.optimizer.step(lambda: self._gradients(batch))  # type: ignore[arg-type, return-value]
-            return torch.as_tensor(loss).detach()
+            value: Any = self.optimizer.step(lambda: self._gradients(batch))  # type: ignore[arg-type, return-value]
+            return torch.as_tensor(value).detach()
         total = self._gradients(batch)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
+        if self._scales:
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:
+            self.optimizer.step()
         return total
 
     @property
     def n_skipped_steps(self) -> int:
         """Updates that the GradScaler skipped so far; reading it waits for the device."""
+        if not self._scales:
+            return 0
         return self._n_steps - self._n_updates + int(self._overflows.item())
 
     def _gradients(self, batch: Any) -> torch.Tensor:
@@ -113,12 +136,15 @@ class Step:
             with autocast(self.settings, self.device):
                 return self.loss(self.model, batch)
         except RuntimeError as error:
-            if any(text in str(error) for text in NO_ATTENTION_KERNEL):
-                raise InvalidTrial(
-                    f"sdpa_backend={self.settings.sdpa_backend} cannot run this model's attention "
-                    f"with amp={self.settings.amp} on {self.device}; take sdpa_backend=default"
-                ) from error
+            self._explain(error)
             raise
+
+    def _explain(self, error: RuntimeError) -> None:
+        if any(text in str(error) for text in NO_ATTENTION_KERNEL):
+            raise InvalidTrial(
+                f"sdpa_backend={self.settings.sdpa_backend} cannot run this model's attention "
+                f"with amp={self.settings.amp} on {self.device}; take sdpa_backend=default"
+            ) from error
 
     def _parts(self, batch: Any) -> list[tuple[Any, float]]:
         """The micro batches, each with its share of the batch's samples.

@@ -65,6 +65,7 @@ class Feed:
 
     Attributes:
         wait_s: Seconds blocked in the loader since the start, epoch starts included.
+        last_wait_s: Of these, for the last batch.
         now: The clock when the last batch had come.
         n_epochs: Epochs begun.
         n_in_epoch: Batches taken of the current epoch.
@@ -84,6 +85,7 @@ class Feed:
         self._iterator: Iterator[Any] = iter(())
         self.now = 0.0
         self.wait_s = 0.0
+        self.last_wait_s = 0.0
         self.n_epochs = 0
         self.n_in_epoch = 0
         self.n_epoch_steps = n_epoch_steps
@@ -100,8 +102,9 @@ class Feed:
         except StopIteration:
             batch = self._next_epoch()
         self.n_in_epoch += 1
-        self.now = self._clock()
-        self.wait_s += self.now - start
+        self.now = now = self._clock()
+        self.last_wait_s = now - start
+        self.wait_s += now - start
         return batch
 
     def n_ready(self) -> int | None:
@@ -286,10 +289,9 @@ class WindowTimer:
         start = self._clock()
         overdue = start + OVERDUE * self._window.block_s
         for done in range(1, n_steps + 1):
-            before = feed.wait_s
             batch = feed.next()
             if waits is not None:
-                waits.append(feed.wait_s - before)
+                waits.append(feed.last_wait_s)
             loss = step(batch)
             n_samples += count(batch)
             if feed.now > overdue and self._may_end(done):

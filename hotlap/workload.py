@@ -61,7 +61,11 @@ class Workload:
 
     def count(self, batch: Any) -> int:
         """Samples in `batch`."""
-        return self.n_samples(batch) if self.n_samples else first_tensor(batch).shape[0]
+        if self.n_samples:
+            return self.n_samples(batch)
+        if type(batch) is list and isinstance(batch[0], torch.Tensor):  # soon told, at each step
+            return batch[0].shape[0]
+        return first_tensor(batch).shape[0]
 
 
 def default_device() -> str:
