@@ -26,6 +26,9 @@ from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of  # noqa: E402
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hotlap.measurement import Measurement
     from reports import Tracking
     from studies import Arm, Confirmed
 
@@ -33,6 +36,9 @@ OUTPUTS = Path("outputs")
 
 PROVE = 0.4
 """Share of the budget kept for proving: four arms in fresh processes over at least three rounds."""
+
+GUIDED = ("tpe", "gp")
+"""Samplers that learn from what descent has tried first; the others shall do what they say."""
 
 starts = iter([STARTED])
 """When the first study of the command began; a sweep's later ones begin when their turn comes."""
@@ -107,24 +113,28 @@ def tune(config: TuneConfig, text: str) -> int:
         fingerprint = f"{workload} {sorted(args.items())} {space.fingerprint}"
         ledger = studies.Ledger(folder, study, objective.direction, sampler, pruner, fingerprint)
         limits = vars(config.constraints)
-        search = studies.Search(
-            ledger,
-            lab,
-            space,
-            budget,
-            PROVE,
-            lambda measurement: objectives.violations(measurement, limits, facts),
-        )
+
+        def violations(measurement: Measurement) -> Sequence[float]:
+            return objectives.violations(measurement, limits, facts)
+
+        def refuse(settings: Settings) -> str:
+            return search_spaces.refusal(settings, facts)
+
+        search = studies.Search(ledger, lab, space, budget, PROVE, violations, refuse)
         observer.stage("baseline", "your own settings, then what an expert would set")
-        search.first("baseline", base)
+        first = search.first("baseline", base)
         search.first("expert", expert)
+        waits = first.run.measurement.data_wait_share if first else 1.0
+        descent = studies.Descent(space, waits)
+        guide = {"guide": descent.propose} if config.sampler.name in GUIDED else {}
         observer.stage("search", f"{space.size} settings, sampler {config.sampler.name}")
-        observer.note(search.run(config.n_trials))
+        observer.note(search.run(config.n_trials, **guide))
 
         # Prove: only these fresh, interleaved measurements are quoted.
         observer.stage("confirm", "the best against the baseline, interleaved")
-        arms = {"baseline": base, "expert": expert, **search.best(config.confirm.n_best)}
-        proof = studies.confirm(lab, arms, budget, 0.0, config.confirm.max_rounds)
+        arms = {"baseline": base, **search.best(config.confirm.n_best), "expert": expert}
+        rounds = config.confirm.max_rounds
+        proof = studies.confirm(lab, arms, budget, 0.0, rounds, config.seed, violations)
 
         # Freeze what was proven: the winner, or the baseline if nothing was faster.
         origin = {
@@ -140,7 +150,7 @@ def tune(config: TuneConfig, text: str) -> int:
             folder=folder,
             baseline=report_of(proof.arms[0], proof),
             winner=report_of(proof.winner if proof.found_better else proof.best_tried, proof),
-            expert=next((report_of(a, proof) for a in proof.arms if a.name == "expert"), None),
+            expert=next((report_of(a, proof) for a in proof.arms if a.settings == expert), None),
             frozen=path,
             facts=facts,
             versions=versions,

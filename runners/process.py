@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import hotlap
 from hotlap.environment import process_environment
@@ -204,8 +204,7 @@ class _Trial:
             return "ok", ""
         if last["event"] == "failed":
             self.traceback = last["traceback"]
-            outcome: Outcome = last["outcome"]
-            return outcome, str(last["error"])
+            return cast(Outcome, last["outcome"]), str(last["error"])
         if status == -signal.SIGKILL:
             return "oom", "the worker was killed from outside, most likely for want of host memory"
         how = signal.Signals(-status).name if status < 0 else f"exit code {status}"

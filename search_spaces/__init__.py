@@ -1,7 +1,7 @@
 """What may be changed: knobs, the facts that bound them, and the way from a trial to Settings."""
 
 from search_spaces.active import active
-from search_spaces.auto import shm_need_bytes
+from search_spaces.auto import refusal, shm_need_bytes
 from search_spaces.expert import expert
 from search_spaces.hardware import WORDS, machine_facts, words
 from search_spaces.knob import Knob, When
@@ -19,6 +19,7 @@ __all__ = [
     "grid",
     "machine_facts",
     "params_of",
+    "refusal",
     "shm_need_bytes",
     "size",
     "suggest",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hotlap.errors import UserInputError
+from hotlap.settings import Settings
 from search_spaces.knob import Value
 
 MAX_WORKERS = 32
@@ -20,6 +21,8 @@ MAX_WORKERS_PER_CORE = 8
 
 SHM_SHARE = 0.8
 """Share of the free /dev/shm that batches in flight may take: others write there too."""
+
+MIB = 1 << 20
 
 LEAST_PREFETCH = 2
 """PyTorch's own prefetch factor, with which a number of workers must fit into /dev/shm."""
@@ -62,6 +65,23 @@ def workers_rule(facts: Mapping[str, Any]) -> int:
 def shm_need_bytes(num_workers: int, prefetch_factor: int, facts: Mapping[str, Any]) -> int:
     """Bytes of /dev/shm that the batches in flight take (pytorch#5040)."""
     return num_workers * prefetch_factor * int(facts.get("batch_bytes") or 0)
+
+
+def refusal(settings: Settings, facts: Mapping[str, Any]) -> str:
+    """Why `settings` would fail on this machine, known without a trial; empty if nothing is known.
+
+    Workers and prefetch_factor fit each for itself; together they may need too much shared memory.
+    """
+    if settings.num_workers == 0 or _fits_shm(
+        settings.num_workers, settings.prefetch_factor, facts
+    ):
+        return ""
+    need = shm_need_bytes(settings.num_workers, settings.prefetch_factor, facts)
+    return (
+        f"shared memory: needs about {settings.num_workers} workers x {settings.prefetch_factor} "
+        f"batches x {facts['batch_bytes'] / MIB:.1f} MiB = {need / MIB:.0f} MiB, /dev/shm has "
+        f"{facts['shm_free_bytes'] / MIB:.0f} MiB free; enlarge it (docker run --shm-size)"
+    )
 
 
 def _fits_shm(num_workers: int, prefetch_factor: int, facts: Mapping[str, Any]) -> bool:

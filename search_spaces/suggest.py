@@ -74,7 +74,8 @@ def neighbours(
             continue
         for value in knob.values:
             if value != getattr(settings, knob.name):
-                changed = replace(settings, **{knob.name: value})
+                change: dict[str, Any] = {knob.name: value}
+                changed = replace(settings, **change)
                 yield knob.name, value, suggest(_Given(params_of(changed, knobs)), knobs, base)
 
 

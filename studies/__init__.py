@@ -3,6 +3,7 @@
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
+from studies.descent import Descent
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger
 from studies.samplers import constraints_of
@@ -12,6 +13,7 @@ __all__ = [
     "Arm",
     "Budget",
     "Confirmed",
+    "Descent",
     "Lab",
     "Ledger",
     "Search",

@@ -56,12 +56,11 @@ class Descent:
 
     def __init__(self, space: Space, data_wait_share: float) -> None:
         self._space = space
+        self._order: tuple[str, ...] = COMPUTE
         if data_wait_share >= WAITS:
             self._order = LOADER + COMPUTE
         elif data_wait_share >= NEVER_WAITS:
             self._order = COMPUTE + LOADER
-        else:
-            self._order = COMPUTE
         self._tried: set[tuple[str, object]] = set()
 
     def propose(self, incumbent: Settings) -> Settings | None:
@@ -72,6 +71,7 @@ class Descent:
         )
         for name, value, settings in near:
             if (name, value) not in self._tried:
-                self._tried.add((name, value))
+                # The trial compares two values of the knob: neither needs another turn.
+                self._tried |= {(name, value), (name, getattr(incumbent, name))}
                 return settings
         return None

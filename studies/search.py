@@ -124,12 +124,19 @@ class Search:
         ended = [t.user_attrs["outcome"] for t in self._ledger.trials]
         return {outcome: ended.count(outcome) for outcome in dict.fromkeys(ended)}
 
-    def run(self, n_trials: int | None, enqueued: Iterable[Settings] = ()) -> str:
+    def run(
+        self,
+        n_trials: int | None,
+        enqueued: Iterable[Settings] = (),
+        guide: Callable[[Settings], Settings | None] = lambda incumbent: None,
+    ) -> str:
         """Search until the budget's share is spent. Returns the sentence that says why it ended.
 
         Args:
             n_trials: Trials of the study in all, earlier sessions included; None for no limit.
             enqueued: Settings to try first.
+            guide: Proposes, from the best settings so far, what to try before the sampler is
+                asked; None when it has nothing more (see studies/descent.py).
         """
         waiting = [settings for settings in enqueued if settings.key() not in self._seen]
         while True:
@@ -141,6 +148,8 @@ class Search:
             if waiting:
                 settings = waiting.pop(0)
                 asked = self._ask(settings)
+            elif (guided := self._guided(guide)) is not None:
+                settings, asked = guided, self._ask(guided)
             else:
                 proposal = self._propose()
                 if proposal is None:
@@ -150,6 +159,14 @@ class Search:
                 self._tell(self._lab.refuse("search", settings, reason), asked)
             else:
                 self._measure("search", settings, asked)
+
+    def _guided(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
+        """The guide's next untried proposal."""
+        for incumbent in self.best(1).values():
+            while (settings := guide(incumbent)) is not None:
+                if settings.key() not in self._seen:
+                    return settings
+        return None
 
     def _propose(self) -> tuple[Settings, optuna.Trial | None] | None:
         asked = self._study.ask()
