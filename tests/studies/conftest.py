@@ -12,7 +12,7 @@ from replay import Replay  # noqa: E402
 def replay(tmp_path):
     """Opens a study on a simulated machine; each call is another session over the same folder."""
 
-    def session(rate, **options):
-        return Replay(tmp_path / "study", rate, **options)
+    def session(rate, folder=None, **options):
+        return Replay(folder or tmp_path / "study", rate, **options)
 
     return session

@@ -53,7 +53,7 @@ class SimulatedRunner:
         clock: Advanced by whatever a trial does.
         rate: Samples per second of settings, in truth.
         fails: How settings fail: "oom", "crash", "invalid", "diverged", "hang", or "" if they do
-            not. A failure comes after two blocks of the window; a hang before the first step.
+            not. A failure comes after one block of the window; a hang before the first step.
         process_noise: Relative standard deviation between processes that run the same.
         block_noise: The same between blocks of one process.
         drift: The machine's speed at a time (seconds), 1 is normal.
@@ -140,7 +140,7 @@ class SimulatedRunner:
             emit("warmup", **self._block(settings, process, spend))
         emit("warm", warmup_s=N_WARMUP * BLOCK_S, reason="settled")
         for i in range(max(2, round(job.window.max_s / BLOCK_S))):
-            if fault and i == 2:
+            if fault and i == 1:
                 raise Stopped(fault, FAILURES[fault])  # type: ignore[arg-type]
             emit("block", **self._block(settings, process, spend))
         emit("finished", peak_device_bytes=None, peak_host_bytes=2**30, n_skipped_steps=0)

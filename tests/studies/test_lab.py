@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+
+import pytest
+from simulated import Clock, SimulatedRunner, Watching
+
+from hotlap.errors import StudyFailed
+from hotlap.job import Job, Window
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from objectives import Throughput
+from runners.protocol import Run
+from studies import Lab, known_facts
+
+
+class Answers:
+    """A runner that gives one answer and remembers the job."""
+
+    def __init__(self, run):
+        self._run = run
+        self.jobs = []
+
+    def run(self, job, folder, watch, timeout_s):
+        self.jobs.append(job)
+        for event in self._run.events:
+            assert not watch(event)
+        return self._run
+
+    def close(self):
+        pass
+
+
+def lab_of(runner, folder):
+    return Lab(runner, Job("simulated.workload", window=Window()), folder, Throughput(), Watching())
+
+
+def test_the_workloads_facts_come_from_a_probe_in_a_worker(tmp_path):
+    events = ({"event": "started"}, {"event": "facts", "facts": {"device": "cpu"}})
+    runner = Answers(Run("ok", Measurement(()), events=events))
+    assert lab_of(runner, tmp_path).facts(10) == {"device": "cpu"}
+    assert runner.jobs[0].kind == "probe"
+
+
+def test_a_workload_that_cannot_be_built_stops_the_study_with_its_own_traceback(tmp_path):
+    run = Run("crash", Measurement(()), "FileNotFoundError: rows.pt", "in my_data\nFileNotFound")
+    with pytest.raises(StudyFailed) as caught:
+        lab_of(Answers(run), tmp_path).facts(10)
+    assert str(caught.value).startswith("in my_data\nFileNotFound\n")
+    assert "FileNotFoundError: rows.pt (crash). No trial was run" in str(caught.value)
+
+
+def test_facts_are_asked_once_and_kept_for_the_next_session(tmp_path):
+    asked = []
+
+    def ask():
+        asked.append(1)
+        return {"cores": 2}
+
+    assert known_facts(tmp_path, ask) == known_facts(tmp_path, ask) == {"cores": 2}
+    assert len(asked) == 1
+    assert json.loads((tmp_path / "facts.json").read_text()) == {"cores": 2}
+
+
+def test_trials_are_numbered_on_from_the_folders_that_are_there(tmp_path):
+    (tmp_path / "trials" / "0007").mkdir(parents=True)
+    lab = lab_of(SimulatedRunner(Clock(), lambda settings: 100.0), tmp_path)
+    trial = lab.measure("search", Settings(), 1000)
+    assert (trial.number, trial.run.folder) == (8, tmp_path / "trials" / "0008")
+    refused = lab.refuse("search", Settings(), "no room")
+    assert (refused.number, refused.run.outcome, refused.run.reason) == (9, "invalid", "no room")
+    assert len(list(Path(tmp_path / "trials").iterdir())) == 3
+
+
+def test_a_trial_knows_whether_its_time_was_over_or_its_patience(tmp_path):
+    clock = Clock()
+    runner = SimulatedRunner(clock, lambda settings: 100.0, lambda settings: "hang")
+    lab = lab_of(runner, tmp_path)
+    cut = lab.measure("search", Settings(), 20)
+    hung = lab.measure("search", Settings(), 1000)
+    assert (cut.run.outcome, cut.ran_out) == ("timeout", True)
+    assert (hung.run.outcome, hung.ran_out) == ("timeout", False)
+    assert lab.typical_s == 0.0
+
+
+def test_a_trials_usual_time_is_the_median_of_those_that_ended_well(tmp_path):
+    clock = Clock()
+    lab = lab_of(SimulatedRunner(clock, lambda settings: 100.0), tmp_path)
+    lab.measure("search", Settings(), 1000)
+    stopped = lab.measure("search", Settings(), 1000, lambda warmup, window: len(window) > 1)
+    assert stopped.run.outcome == "pruned"
+    assert lab.typical_s == pytest.approx(2 + 2 + 8)
+
+
+def test_a_trial_stopped_in_its_warmup_has_the_rate_of_its_last_block(tmp_path):
+    lab = lab_of(SimulatedRunner(Clock(), lambda s: 100.0, block_noise=0.0), tmp_path)
+    trial = lab.measure("search", Settings(), 1000, lambda warmup, window: len(warmup) == 2)
+    assert trial.run.outcome == "pruned" and not trial.run.measurement.blocks
+    assert trial.value == pytest.approx(100.0)
