@@ -110,8 +110,10 @@ def tune(config: TuneConfig, text: str) -> int:
             studies.constraints_of,
         )
         pruner = pruners.make(config.pruner.name, config.pruner.error)
-        fingerprint = f"{workload} {sorted(args.items())} {space.fingerprint}"
-        ledger = studies.Ledger(folder, study, objective.direction, sampler, pruner, fingerprint)
+        identity = {"workload": workload, "its arguments": sorted(args.items())} | {
+            f"search_space.{knob.name}": list(knob.choices) or "a range" for knob in knobs
+        }
+        ledger = studies.Ledger(folder, study, objective.direction, sampler, pruner, identity)
         limits = vars(config.constraints)
 
         def violations(measurement: Measurement) -> Sequence[float]:

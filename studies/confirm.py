@@ -152,9 +152,13 @@ def _affordable(arms: list[Arm], seconds: float, trial_s: float) -> list[Arm]:
     if seconds < 2 * trial_s:
         return [baseline]
     n = max(1, int(seconds / (ENOUGH_ROUNDS * trial_s)) - 1)
-    if n == 1 and len(others) > 1:
-        return [baseline, next(arm for arm in others if arm.name != "expert")]
-    return [baseline, *others[:n]]
+    if n >= len(others):
+        return arms
+    trials = [arm for arm in others if arm.name != "expert"]
+    experts = [arm for arm in others if arm.name == "expert"]
+    if n == 1:
+        return [baseline, *(trials or experts)[:1]]
+    return [baseline, *trials[: n - len(experts)], *experts]
 
 
 def _still_running(arms: list[Arm], baseline: Arm) -> list[Arm]:

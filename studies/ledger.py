@@ -50,7 +50,7 @@ class Ledger:
         direction: str,
         sampler: BaseSampler,
         pruner: BasePruner,
-        identity: Mapping[str, Any] | str,
+        identity: Mapping[str, Any],
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         better = StudyDirection[direction.upper()]
@@ -85,10 +85,9 @@ class Ledger:
         return self._races.pruner.prune(self._races, so_far)
 
 
-def _plain(identity: Mapping[str, Any] | str) -> dict[str, str]:
+def _plain(identity: Mapping[str, Any]) -> dict[str, str]:
     """Everything as text: JSON would make lists of tuples, and so a difference where none is."""
-    named = {"workload and search space": identity} if isinstance(identity, str) else identity
-    return {name: str(value) for name, value in named.items()}
+    return {name: str(value) for name, value in identity.items()}
 
 
 def _refuse_another(folder: Path, before: Mapping[str, str], wanted: Mapping[str, str]) -> None:

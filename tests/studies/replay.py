@@ -81,7 +81,7 @@ class Replay:
 
     def proven(self, expert: Settings = EXPERT, **options: Any) -> Confirmed:
         """The confirm stage."""
-        arms = {"baseline": self.base, "expert": expert, **self.search.best(2)}
+        arms = {"baseline": self.base, **self.search.best(2), "expert": expert}
         return confirm(self.lab, arms, self.budget, 0.0, 8, **options)
 
     def outcomes(self, kind: str) -> list[str]:

@@ -13,7 +13,7 @@ from studies import Budget, Lab, confirm
 
 FAST = Settings(num_workers=4)
 SECOND = Settings(num_workers=1)
-ARMS = {"baseline": BASE, "expert": EXPERT, "trial 7": FAST, "trial 5": SECOND}
+ARMS = {"baseline": BASE, "trial 7": FAST, "trial 5": SECOND, "expert": EXPERT}
 NOISE = 0.01
 
 
@@ -168,7 +168,7 @@ def test_an_arm_that_fails_in_a_round_cannot_win_and_is_not_measured_again(prove
 
 def test_an_arm_that_always_fails_is_no_arm_of_the_answer(prove):
     proof, _, _ = prove(fails=lambda settings: "crash" if settings == FAST else "")
-    assert [arm.name for arm in proof.arms] == ["baseline", "expert", "trial 5"]
+    assert [arm.name for arm in proof.arms] == ["baseline", "trial 5", "expert"]
 
 
 def test_a_round_without_a_baseline_is_not_compared(prove):
@@ -226,8 +226,8 @@ def test_hanging_arms_do_not_break_the_budget(prove):
 @pytest.mark.parametrize(
     ("budget_s", "names"),
     [
-        (200, ["baseline", "expert", "trial 7", "trial 5"]),
-        (90, ["baseline", "expert", "trial 7"]),
+        (200, ["baseline", "trial 7", "trial 5", "expert"]),
+        (90, ["baseline", "trial 7", "expert"]),
         (60, ["baseline", "trial 7"]),
         (15, ["baseline", "trial 7"]),
     ],
