@@ -1,0 +1,1 @@
+"""What hotlap claims about speed, as commands that print it."""
