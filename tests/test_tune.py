@@ -1,0 +1,252 @@
+"""tune.py as a user types it, in a folder of the user's own."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import optuna
+import psutil
+import pytest
+import yaml
+from optuna.trial import TrialState
+
+from hotlap import frozen
+
+ROOT = Path(__file__).parents[1]
+QUICK = (
+    "window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 runner.preload=[torch] budget=4m "
+    "confirm.max_rounds=2 confirm.n_best=1"
+).split()
+LIMIT_S = 240
+ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+pytestmark = pytest.mark.slow
+
+
+def start(cwd, *words):
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "tune.py"), *words],
+        cwd=cwd,
+        env=ENV,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(tuner):
+    """What `tuner` printed, and its exit code; it is killed if it never ends."""
+    try:
+        out, err = tuner.communicate(timeout=LIMIT_S)
+    finally:
+        tuner.kill()
+    return tuner.returncode, out, err
+
+
+def tune(cwd, *words):
+    return finish(start(cwd, *words))
+
+
+def folders(cwd):
+    return sorted(path.parent for path in (cwd / "outputs").glob("*/*/config.yaml"))
+
+
+def states(folder):
+    """The states of the trials in a study's file, as Optuna reads it."""
+    storage = f"sqlite:///{folder / 'study.db'}"
+    (name,) = optuna.get_all_study_names(storage)
+    return [t.state for t in optuna.load_study(study_name=name, storage=storage).trials]
+
+
+def wait_for_trial(tuner, cwd, number):
+    """Until the trial has begun; returns the study's folder and all processes of the tuner's."""
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline and tuner.poll() is None:
+        found = list((cwd / "outputs").glob(f"*/*/trials/{number:04d}/events.jsonl"))
+        if found and "started" in found[0].read_text():
+            family = psutil.Process(tuner.pid).children(recursive=True)
+            return found[0].parents[2], family
+        time.sleep(0.05)
+    pytest.fail(f"trial {number} never began: {finish(tuner)}")
+
+
+def gone(process):
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def all_gone(family):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not all(map(gone, family)):
+        time.sleep(0.05)
+    return all(map(gone, family))
+
+
+def test_a_study_ends_with_a_frozen_file_that_loads_and_all_that_was_measured(tmp_path):
+    code, out, err = tune(tmp_path, "+model=digits_mlp", "tracking=none", "n_trials=4", *QUICK)
+    assert code == 0, out + err
+    (folder,) = folders(tmp_path)
+    last = out.rstrip().splitlines()[-1]
+    assert last == f"frozen settings: {(folder / 'frozen.yaml').relative_to(tmp_path)}"
+    loaded = frozen.load(folder / "frozen.yaml")
+    result = json.loads((folder / "result.json").read_text())
+    assert loaded.to_dict()["num_workers"] >= 0
+    assert result["workload"] == "digits_mlp"
+    assert len(states(folder)) == 4
+    assert TrialState.RUNNING not in states(folder)
+    trials = sorted(path.name for path in (folder / "trials").iterdir())
+    assert trials == [f"{i:04d}" for i in range(len(trials))] and len(trials) > 4
+    assert all((folder / "trials" / t / "job.json").exists() for t in trials)
+    assert "Warning" not in out + err
+    assert {path.name for path in tmp_path.iterdir()} == {"outputs"}
+
+
+def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
+    words = ["+model=digits_mlp", "tracking=none", "n_trials=5", *QUICK]
+    tuner = start(tmp_path, *words)
+    folder, family = wait_for_trial(tuner, tmp_path, 2)
+    tuner.send_signal(signal.SIGINT)
+    code, out, err = finish(tuner)
+    assert code == 130, out + err
+    assert all_gone(family)
+    assert "Traceback" not in out + err
+    command = re.search(r"resume=(\S+)", out + err)
+    assert command and (tmp_path / command[1]).resolve() == folder.resolve()
+
+    code, out, err = tune(tmp_path, f"resume={folder}")
+    assert code == 0, out + err
+    assert folders(tmp_path) == [folder]
+    assert len(states(folder)) == 5
+    assert (folder / "frozen.yaml").exists()
+
+
+def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path):
+    tuner = start(tmp_path, "+model=digits_mlp", "tracking=none", "n_trials=4", *QUICK)
+    folder, family = wait_for_trial(tuner, tmp_path, 2)
+    tuner.kill()
+    finish(tuner)
+    assert all_gone(family)
+    assert states(folder) == [TrialState.COMPLETE] * 2
+
+    code, out, err = tune(tmp_path, f"resume={folder}")
+    assert code == 0, out + err
+    assert len(states(folder)) == 4
+    assert TrialState.RUNNING not in states(folder)
+
+
+MY_JOB = """
+import torch
+from hotlap import Workload
+
+def make(batch_size=16):
+    rows = torch.utils.data.TensorDataset(torch.randn(256, 8), torch.randint(0, 2, (256,)))
+    return Workload(
+        model=torch.nn.Linear(8, 2),
+        dataset=rows,
+        loss=lambda model, batch: torch.nn.functional.cross_entropy(model(batch[0]), batch[1]),
+        optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=0.1, **kernel),
+        batch_size=batch_size,
+    )
+
+def broken():
+    raise FileNotFoundError("my_data/rows.pt: these rows were never there")
+
+def breaks_in_a_step():
+    workload = make()
+    workload.loss = my_loss
+    return workload
+
+def my_loss(model, batch):
+    raise IndexError("class 10 of 10")
+"""
+
+
+@pytest.fixture
+def users_folder(tmp_path):
+    (tmp_path / "my_job.py").write_text(textwrap.dedent(MY_JOB))
+    (tmp_path / "my_conf" / "model").mkdir(parents=True)
+    for name in ("make", "broken", "breaks_in_a_step"):
+        (tmp_path / "my_conf" / "model" / f"{name}.yaml").write_text(
+            f"# @package _global_\nmodel:\n  workload: my_job.{name}\n"
+        )
+    return tmp_path
+
+
+def test_a_users_own_workload_is_tuned_without_touching_the_clone(users_folder):
+    mine = ["--config-dir", "my_conf", "+model=make", "freeze=best.yaml"]
+    code, out, err = tune(users_folder, *mine, "tracking=none", "n_trials=3", *QUICK)
+    assert code == 0, out + err
+    assert out.rstrip().splitlines()[-1] == "frozen settings: best.yaml"
+    (folder,) = folders(users_folder)
+    assert frozen.load(users_folder / "best.yaml") == frozen.load(folder / "frozen.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("broken", ["in broken", "FileNotFoundError: my_data/rows.pt: these rows were never"]),
+        ("breaks_in_a_step", ["in my_loss", "IndexError: class 10 of 10"]),
+    ],
+)
+def test_a_workload_that_fails_by_itself_stops_at_once_with_its_traceback(
+    users_folder, name, words
+):
+    mine = ["--config-dir", "my_conf", f"+model={name}"]
+    code, out, err = tune(users_folder, *mine, "tracking=none", *QUICK)
+    assert code == 1, out + err
+    for word in words:
+        assert word in out + err
+    (folder,) = folders(users_folder)
+    assert len(list((folder / "trials").glob("*"))) <= 1
+    assert not (folder / "frozen.yaml").exists()
+
+
+def test_a_study_of_another_space_is_refused_with_the_knob_that_differs(tmp_path):
+    words = ["+model=digits_mlp", "tracking=none", "n_trials=2", "search_space=[optimizer]"]
+    code, out, err = tune(tmp_path, *words, *QUICK)
+    assert code == 0, out + err
+    (folder,) = folders(tmp_path)
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config["search_space"]["set_to_none"]["choices"].reverse()
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    code, out, err = tune(tmp_path, f"resume={folder}", "n_trials=4")
+    assert code == 2, out + err
+    told = "search_space.set_to_none was [True, False] and is [False, True]"
+    assert told in " ".join((out + err).split())
+    assert len(states(folder)) == 2
+
+
+def test_a_sweep_runs_a_study_for_each_model(users_folder):
+    words = ["-m", "--config-dir", "my_conf", "+model=make,broken,digits_mlp", "tracking=none"]
+    code, out, err = tune(users_folder, *words, "n_trials=2", *QUICK)
+    assert code == 1, out + err  # one of them fails, and the next one still runs
+    assert "these rows were never there" in out + err
+    assert [f.parent.name for f in folders(users_folder)] == ["broken", "digits_mlp", "make"]
+    assert len(list(users_folder.glob("outputs/*/*/frozen.yaml"))) == 2
+
+
+def test_by_default_mlflow_keeps_one_parent_run_and_one_for_each_trial(tmp_path):
+    code, out, err = tune(tmp_path, "+model=digits_mlp", "n_trials=3", *QUICK)
+    assert code == 0, out + err
+    (folder,) = folders(tmp_path)
+    with sqlite3.connect(tmp_path / "outputs" / "mlflow.db") as database:
+        rows = database.execute("SELECT run_uuid, status FROM runs").fetchall()
+        nested = database.execute(
+            "SELECT run_uuid, value FROM tags WHERE key = 'mlflow.parentRunId'"
+        ).fetchall()
+    database.close()
+    n_trials = len(list((folder / "trials").iterdir()))
+    assert len(rows) == n_trials + 1
+    assert len(nested) == n_trials
+    assert len({parent for _, parent in nested}) == 1
+    assert {status for _, status in rows} <= {"FINISHED", "FAILED", "KILLED"}
+    assert "Warning" not in out + err
