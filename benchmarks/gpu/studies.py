@@ -17,7 +17,7 @@ STUDIES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "cpu": {"study digits_mlp": ("+model=digits_mlp", "search_space=[dataloader,optimizer]")},
 }
-SPARE_S = 30.0
+SPARE_S = 20.0
 """A study may take so much longer than its budget: reports, and JPEGs generated once."""
 
 
