@@ -35,7 +35,7 @@ NO_CUDA = (
 
 
 PATIENCE = 3.0
-"""A check is given so many times what it may take, so that one that hangs leaves time for others."""
+"""A check is given so many times what it may take: one that hangs leaves time for the others."""
 
 
 def main(argv: list[str]) -> int:
