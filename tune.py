@@ -128,9 +128,9 @@ def tune(config: TuneConfig, text: str) -> int:
         search.first("expert", expert)
         waits = first.run.measurement.data_wait_share if first else 1.0
         descent = studies.Descent(space, waits)
-        guide = {"guide": descent.propose} if config.sampler.name in GUIDED else {}
+        guide = descent.propose if config.sampler.name in GUIDED else None
         observer.stage("search", f"{space.size} settings, sampler {config.sampler.name}")
-        observer.note(search.run(config.n_trials, **guide))
+        observer.note(search.run(config.n_trials, guide=guide))
 
         # Prove: only these fresh, interleaved measurements are quoted.
         observer.stage("confirm", "the best against the baseline, interleaved")

@@ -128,7 +128,7 @@ class Search:
         self,
         n_trials: int | None,
         enqueued: Iterable[Settings] = (),
-        guide: Callable[[Settings], Settings | None] = lambda incumbent: None,
+        guide: Callable[[Settings], Settings | None] | None = None,
     ) -> str:
         """Search until the budget's share is spent. Returns the sentence that says why it ended.
 
@@ -148,7 +148,7 @@ class Search:
             if waiting:
                 settings = waiting.pop(0)
                 asked = self._ask(settings)
-            elif (guided := self._guided(guide)) is not None:
+            elif guide is not None and (guided := self._guided(guide)) is not None:
                 settings, asked = guided, self._ask(guided)
             else:
                 proposal = self._propose()
