@@ -30,9 +30,12 @@ ConstraintsOf = Callable[[FrozenTrial], Sequence[float]]
 
 
 def constraints_of(trial: FrozenTrial) -> Sequence[float]:
-    """By how much a trial breaks each limit (see objectives/constraints.py)."""
+    """By how much a trial breaks each limit (see objectives/constraints.py).
+
+    Without limits there is one that always holds: Optuna 4's Gaussian process fails on none.
+    """
     broken: Sequence[float] = trial.user_attrs.get(CONSTRAINTS, ())
-    return broken
+    return broken or (-1.0,)
 
 
 def constrain(trial: optuna.Trial, violations: Sequence[float]) -> None:
