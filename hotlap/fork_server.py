@@ -37,7 +37,7 @@ ALWAYS = ("torch._dynamo", "hotlap.worker")
 def main() -> None:
     """Import, then serve orders until standard input ends."""
     orders, answers = _take_pipes()
-    for name in (*sys.argv[1].split(","), *ALWAYS):
+    for name in (*filter(None, sys.argv[1].split(",")), *ALWAYS):
         # A module that cannot be imported is the trial's business: it will say so itself.
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -34,6 +34,9 @@ POLL_S = 0.02
 DUMP_S = 0.3
 """What a hanging worker gets to write where its threads stand."""
 
+MAX_SERVERS = 4
+"""A server holds torch, some 400 MB; the one that was not used for longest makes room."""
+
 SERVER_START_S = 300.0
 BURY_S = 10.0
 """A server that has not buried a killed trial by then is killed, with all that it started."""
@@ -125,7 +128,12 @@ class ProcessRunner:
         if server is None or not server.alive():
             if server is not None:
                 server.close()
-            server = self._servers[key] = _Server(self._preload, env)
+            while len(self._servers) >= MAX_SERVERS:
+                oldest = next(iter(self._servers))
+                self._servers.pop(oldest).close()
+            server = _Server(self._preload, env)
+        self._servers.pop(key, None)
+        self._servers[key] = server  # last: the most recently used one
         return server
 
 

@@ -207,3 +207,14 @@ def _after_three_blocks():
         return len(blocks) >= 3
 
     return watch
+
+
+def test_no_more_servers_are_kept_than_memory_is_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("runners.process.MAX_SERVERS", 1)
+    with ProcessRunner(preload=[]) as runner:
+        for i, policy in enumerate(["passive", "active"]):
+            job = Job(
+                "misbehaving.good", {}, {"omp_wait_policy": policy}, QUICK, import_path=(str(HERE),)
+            )
+            assert runner.run(job, tmp_path / str(i), lambda event: False, 60).outcome == "ok"
+            assert len(runner._servers) == 1
