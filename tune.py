@@ -14,7 +14,7 @@ import time
 STARTED = time.monotonic()  # before all else: the budget counts the imports too
 
 import sys  # noqa: E402
-from dataclasses import asdict  # noqa: E402
+from dataclasses import asdict, replace  # noqa: E402
 from datetime import datetime  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
@@ -28,6 +28,7 @@ from conf.workload import job_of  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hotlap.job import Window
     from hotlap.measurement import Measurement
     from reports import Tracking
     from studies import Arm, Confirmed
@@ -36,6 +37,9 @@ OUTPUTS = Path("outputs")
 
 PROVE = 0.4
 """Share of the budget kept for proving: four arms in fresh processes over at least three rounds."""
+
+WINDOW, WARMUP = 1 / 60, 1 / 20
+"""The most of the budget that one trial's window, or its warm-up, may take."""
 
 GUIDED = ("tpe", "gp")
 """Samplers that learn from what descent has tried first; the others shall do what they say."""
@@ -66,7 +70,7 @@ def tune(config: TuneConfig, text: str) -> int:
     write_text(folder / "config.yaml", text)
     study = f"{name} {folder.absolute().name}"
     base = Settings.from_dict(config.settings)
-    window = Window(**vars(config.window))
+    window = shortened(Window(**vars(config.window)), budget.seconds)
     job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
     objective = objectives.Throughput()
     console = Console()
@@ -158,6 +162,7 @@ def tune(config: TuneConfig, text: str) -> int:
             versions=versions,
             n_outcomes=search.n_outcomes(),
             dropped=tuple(dropped),
+            warnings=tuple(proof.doubts),
             wall_s=budget.spent(),
             commands=next_commands(config, name, folder, path, tracker),
         )
@@ -166,6 +171,17 @@ def tune(config: TuneConfig, text: str) -> int:
         tracker.study_ended(reports.ended_record(study, "finished", result), files)
     reports.print_result(result, console)
     return DONE
+
+
+def shortened(window: Window, budget_s: float) -> Window:
+    """The window, its parts no longer than their share of the budget: trials have to fit in."""
+    max_s = min(window.max_s, budget_s * WINDOW)
+    return replace(
+        window,
+        max_s=max_s,
+        min_s=min(window.min_s, max_s),
+        max_warmup_s=min(window.max_warmup_s, budget_s * WARMUP),
+    )
 
 
 def freeze(
@@ -216,9 +232,10 @@ def next_commands(
 ) -> dict[str, str]:
     """What to type next: what for -> command."""
     words = shared_words(sys.argv[1:], name) or f"+model={name}"
+    more = " n_trials=null" if config.n_trials else ""
     commands = {
         "full run": f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}",
-        "more trials": f"python {sys.argv[0]} resume={folder} budget={config.budget}",
+        "more trials": f"python {sys.argv[0]} resume={folder} budget={config.budget}{more}",
     }
     if look := tracker.ui_command():
         commands["compare the trials"] = look

@@ -46,6 +46,7 @@ def main() -> None:
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's to decide on
     Server(orders, answers).serve()
+    os._exit(0)  # torch's own tear-down would take a second or more, and nothing is left to save
 
 
 class Server:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import pickle
+import resource
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -101,19 +102,28 @@ def spawn_error(workload: Workload) -> str:
 def sample_times(workload: Workload) -> tuple[float, float]:
     """Mean CPU and wall seconds to fetch one sample in this process; 0.0 each without samples.
 
-    CPU far below wall time: samples wait (disk, network), and workers cost no core.
+    CPU far below wall time: samples wait (disk, network), and workers cost no core. A sample that
+    gave up its core of itself has waited; one that a neighbour pushed off it has not.
     """
     samples = _samples(workload.dataset)
     if next(samples, None) is None:  # the first one opens files and fills caches
         return 0.0, 0.0
-    wall, cpu, n = time.perf_counter(), time.process_time(), 0
-    for _ in itertools.islice(samples, MAX_SAMPLES):
-        n += 1
-        if time.perf_counter() - wall > SAMPLE_S:
+    start, cpu_s, wait_s, n = time.perf_counter(), 0.0, 0.0, 0
+    while n < MAX_SAMPLES and time.perf_counter() - start < SAMPLE_S:
+        wall, cpu, gave_up = time.perf_counter(), time.process_time(), _times_given_up()
+        if next(samples, None) is None:
             break
-    if n == 0:
-        return 0.0, 0.0
-    return (time.process_time() - cpu) / n, (time.perf_counter() - wall) / n
+        n += 1
+        used_s = time.process_time() - cpu
+        cpu_s += used_s
+        if _times_given_up() > gave_up:
+            wait_s += max(0.0, time.perf_counter() - wall - used_s)
+    return (cpu_s / n, (cpu_s + wait_s) / n) if n else (0.0, 0.0)
+
+
+def _times_given_up() -> int:
+    """How often this process gave up its core of itself: voluntary context switches."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
 def _data(workload: Workload, applied: Applied, batches: list[Any]) -> dict[str, Any]:

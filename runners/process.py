@@ -113,6 +113,8 @@ class ProcessRunner:
     def close(self) -> None:
         """End the servers and all that came of them."""
         for server in self._servers.values():
+            server.let_go()  # all at once, then wait for each
+        for server in self._servers.values():
             server.close()
         self._servers.clear()
 
@@ -283,10 +285,14 @@ class _Server:
         if not self.alive():
             _kill_marked(self._mark)
 
-    def close(self) -> None:
-        """End the server; it kills what it has forked."""
+    def let_go(self) -> None:
+        """Tell the server that it is over; it kills what it has forked and ends."""
         with contextlib.suppress(BrokenPipeError):
             self._orders.close()
+
+    def close(self) -> None:
+        """End the server; it kills what it has forked."""
+        self.let_go()
         try:
             self._process.wait(5)
         except subprocess.TimeoutExpired:

@@ -32,6 +32,9 @@ NARROW = 0.02
 ENOUGH_ROUNDS = 5
 """Never earlier for narrowness: three ratios that agree by chance look narrow too."""
 
+FEW_ROUNDS = 4
+"""Fewer ratios than that have an interval that hardly ever lies above 1 (Student's t)."""
+
 BEHIND = 0.9
 """An arm that was so far behind the leader in each of its rounds is not measured again."""
 
@@ -59,6 +62,17 @@ class Confirmed:
     def found_better(self) -> bool:
         """Whether an arm is proven faster than the baseline."""
         return self.winner is not self.arms[0]
+
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences that say what limits the answer; none if nothing does."""
+        said = [f"{arm.name} could not win: {why}" for arm in self.arms for why in arm.reasons]
+        if not self.found_better and len(self.arms) > 1 and self.n_rounds < FEW_ROUNDS:
+            said.append(
+                f"only {self.n_rounds} rounds fitted into the time, too few to prove a speedup; "
+                "go on with resume=<folder> and a larger budget="
+            )
+        return said
 
     @property
     def best_tried(self) -> Arm:

@@ -86,7 +86,8 @@ def test_a_group_that_refuses_fused_falls_back_alone_with_a_note(optimizer_class
     assert [kernel_of(g)[1] for g in built.param_groups] == [True, None]
     assert [g["lr"] for g in built.param_groups] == [0.5, 0.1]
     assert len(notes) == 1 and "parameter group 1" in notes[0]["reason"]
-    assert not getattr(built, "_step_supports_amp_scaling", False)  # GradScaler must unscale for the other group
+    # GradScaler must unscale for the other group.
+    assert not getattr(built, "_step_supports_amp_scaling", False)
     train(built)
 
 
