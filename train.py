@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from conf.cli import DONE, FAILED, INTERRUPTED, main
 from conf.schema import TrainConfig
 from conf.workload import job_of
@@ -22,8 +24,6 @@ CHECKPOINT = "checkpoint.pt"
 
 def train(config: TrainConfig, text: str) -> int:
     """Do one full run; `text` is its config as YAML. Returns the exit code."""
-    from rich.console import Console
-
     import reports
     import search_spaces
     from hotlap.errors import UserInputError
@@ -31,11 +31,11 @@ def train(config: TrainConfig, text: str) -> int:
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
     from runners.process import ProcessRunner
-    from studies import provenance
+    from studies import new_folder, provenance
 
     # Where: a new folder, or that of the checkpoint to go on from.
     workload, args = job_of(config)
-    name = workload.rpartition(".")[2]
+    name = config.name or workload.rpartition(".")[2]
     resume = Path(config.resume) if config.resume else None
     if resume is not None and resume.is_dir():
         resume = resume / CHECKPOINT
@@ -44,13 +44,13 @@ def train(config: TrainConfig, text: str) -> int:
             f"resume={config.resume}: there is no checkpoint {resume}; give the folder of a full "
             "run that has saved one, or the file itself"
         )
-    folder = (
-        resume.parent if resume else OUTPUTS / name / f"full-{datetime.now():%Y-%m-%d_%H-%M-%S}"
-    )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "config.yaml", text)
-
-    # What: the frozen settings, and what they promise.
+    started = f"full-{datetime.now():%Y-%m-%d_%H-%M-%S}"
+    folder = resume.parent if resume else new_folder(OUTPUTS / name, started)
+    # What: the frozen settings, and what they promise; those of the first session if it goes on.
+    if resume and config.frozen is None and (before := folder / "config.yaml").exists():
+        earlier = yaml.safe_load(before.read_text())
+        config.settings = earlier["settings"]
+        config.provenance, config.frozen = earlier["provenance"], earlier["frozen"]
     settings = Settings.from_dict(config.settings)
     promised = config.provenance.get("samples_per_s")
     interval = config.provenance.get("samples_per_s_ci95")
@@ -71,7 +71,9 @@ def train(config: TrainConfig, text: str) -> int:
         run=run,
     )
 
-    console = Console()
+    if not resume:
+        write_text(folder / "config.yaml", text)
+    console = reports.console()
     tracker = reports.open_tracking(
         config.tracking.name, folder, config.tracking.uri, config.tracking.experiment
     )

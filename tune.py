@@ -13,6 +13,7 @@ import time
 
 STARTED = time.monotonic()  # before all else: the budget counts the imports too
 
+import shlex  # noqa: E402
 import sys  # noqa: E402
 from dataclasses import asdict, replace  # noqa: E402
 from datetime import datetime  # noqa: E402
@@ -21,7 +22,6 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
-from conf.hand_on import shared_words  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of  # noqa: E402
 
@@ -51,8 +51,6 @@ starts = iter([STARTED])
 def tune(config: TuneConfig, text: str) -> int:
     """Run one study; `text` is its config as YAML. Returns the exit code."""
     # Only now, with a config that is right: these imports take seconds.
-    from rich.console import Console
-
     import objectives
     import reports
     import search_spaces
@@ -64,16 +62,16 @@ def tune(config: TuneConfig, text: str) -> int:
 
     budget = studies.Budget(seconds(config.budget), next(starts, None))
     workload, args = job_of(config)
-    name = workload.rpartition(".")[2]
-    folder = Path(config.resume or OUTPUTS / name / f"{datetime.now():%Y-%m-%d_%H-%M-%S}")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "config.yaml", text)
-    study = f"{name} {folder.absolute().name}"
+    name = config.name or workload.rpartition(".")[2]
+    started = f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
+    resume = config.resume
+    folder = Path(resume) if resume else studies.new_folder(OUTPUTS / name, started)
+    study = studies.study_name(folder, f"{name} {folder.name}")
     base = Settings.from_dict(config.settings)
     window = shortened(Window(**vars(config.window)), budget.seconds)
     job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
     objective = objectives.Throughput()
-    console = Console()
+    console = reports.console()
     progress = reports.Progress(console, budget.left())
     tracking = config.tracking
     tracker = reports.open_tracking(
@@ -82,10 +80,12 @@ def tune(config: TuneConfig, text: str) -> int:
     go_on = f"python {sys.argv[0]} resume={folder}"
 
     with (
+        studies.held(folder),
         reports.study_that_ends(tracker, study, progress.note, go_on),
         progress,
         ProcessRunner(config.runner.preload) as runner,
     ):
+        write_text(folder / "config.yaml", text)
         observer = reports.StudyObserver(study, progress, tracker)
         lab = studies.Lab(runner, job, folder, objective, observer)
 
@@ -140,7 +140,7 @@ def tune(config: TuneConfig, text: str) -> int:
         observer.stage("confirm", "the best against the baseline, interleaved")
         arms = {"baseline": base, **search.best(config.confirm.n_best), "expert": expert}
         rounds = config.confirm.max_rounds
-        proof = studies.confirm(lab, arms, budget, 0.0, rounds, config.seed, violations)
+        proof = studies.confirm(lab, arms, budget, 0.0, rounds, config.seed, violations, first)
 
         # Freeze what was proven: the winner, or the baseline if nothing was faster.
         origin = {
@@ -209,9 +209,19 @@ def freeze(
         **origin,
     }
     paths = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
+    if not proof.found_better and was_proven(paths[0]):
+        return paths[0]  # of an earlier session; this one had no time to prove it again
     for path in paths:
         frozen.dump(path, winner.settings, provenance)
     return paths[-1]
+
+
+def was_proven(path: Path) -> bool:
+    """Whether the frozen file holds settings that an earlier session proved to be faster."""
+    from hotlap.frozen import load_frozen
+
+    interval = load_frozen(path).provenance.get("speedup_ci95") if path.exists() else None
+    return bool(interval and interval[0] > 1)
 
 
 def report_of(arm: Arm, proof: Confirmed) -> Any:
@@ -231,7 +241,7 @@ def next_commands(
     config: TuneConfig, name: str, folder: Path, path: Path, tracker: Tracking
 ) -> dict[str, str]:
     """What to type next: what for -> command."""
-    words = shared_words(sys.argv[1:], name) or f"+model={name}"
+    words = shlex.join(config.words)
     more = " n_trials=null" if config.n_trials else ""
     commands = {
         "full run": f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}",

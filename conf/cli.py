@@ -10,6 +10,7 @@ failure. Torch is not imported before the config is right.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -45,6 +46,10 @@ def main(argv: Sequence[str], primary: str, task: Task) -> int:
         primary: `config` for tune.py, `train` for train.py.
         task: Called once for each job, in order; see `Task`.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # docker stop, a batch system, a closed terminal: end as on Ctrl-C, with all that it does.
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     try:
         return _main(argv, primary, task)
     except KeyboardInterrupt:

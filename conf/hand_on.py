@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 SHARED = ("model", "data", "device", "seed", "runner", "tracking", "import_path")
 """Keys and groups that tune.py and train.py share."""
 
-FLAGS = ("--config-dir", "-cd")
 
-
-def shared_words(argv: Sequence[str], model: str) -> str:
-    """The words of `argv` that train.py takes as well, quoted for a shell.
+def shared_words(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """The overrides in `words` that train.py takes as well, after the user's config folder.
 
     Args:
-        argv: The words after the script's name.
-        model: The model of this study; it stands for a sweep's `+model=a,b`.
+        words: The overrides of one study.
+        folders: Where config files are looked for, ours first.
     """
-    kept = []
-    flag_before = False
-    for word in argv:
-        if word == "--":
-            break
-        name = word.partition("=")[0]
-        if flag_before or name in FLAGS:
-            kept.append(word)
-            flag_before = name in FLAGS and "=" not in word
-            continue
-        key = name.lstrip("+~")
-        if key == "model":
-            kept.append(f"+model={model}")
-        elif key.partition(".")[0] in SHARED:
-            kept.append(word)
-    return shlex.join(kept)
+    flags = [word for folder in folders[1:] for word in ("--config-dir", str(folder))]
+    keys = [word.partition("=")[0].lstrip("+~").partition(".")[0] for word in words]
+    return [*flags, *(word for word, key in zip(words, keys, strict=True) if key in SHARED)]

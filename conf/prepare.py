@@ -15,6 +15,7 @@ from conf.assemble import assemble
 from conf.choices import chooses
 from conf.fault import Fault, without_consequences
 from conf.frozen_choice import Expanded, expand
+from conf.hand_on import shared_words
 from conf.knob_words import last_word
 from conf.resume import resumed
 from conf.schema import Common
@@ -90,7 +91,8 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
     overrides = _read(request, words)
     folder = _value("resume", overrides)
     expanded = Expanded(list(words))
-    if session.kind == "config" and isinstance(folder, str):
+    typed_model = any(o.key_or_group == "model" for o in overrides)
+    if isinstance(folder, str) and (session.kind == "config" or not typed_model):
         config, files, faults = resumed(session, Path(folder).expanduser(), overrides)
         if config is None:
             request.faults += faults
@@ -104,6 +106,10 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         return None
     typed = {o.key_or_group: as_typed(o) for o in overrides if not chooses(o, session.groups)}
     _complete(config, files, session, expanded)
+    models = [file.name for file in files if file.group == "model"]
+    if models:  # a resumed study has both from its first session
+        config.name = config.name or models[-1].rpartition("/")[2]
+        config.words = shared_words(words, session.folders)
     last_word(config, set(typed))
     sources = Sources(
         files=files,

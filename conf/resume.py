@@ -12,25 +12,31 @@ from omegaconf import DictConfig, OmegaConf
 from conf.assemble import assemble
 from conf.fault import Fault
 from conf.merge import merge
-from conf.schema import TuneConfig
+from conf.schema import TrainConfig, TuneConfig
 from conf.session import Session
 from conf.sources import ConfigFile, read, shown
 
-MAY_CHANGE = ("budget", "n_trials", "tracking", "freeze")
-"""What may be given anew beside resume=: how long to go on, and where results go."""
+MAY_CHANGE = {
+    "config": ("budget", "n_trials", "tracking", "freeze"),
+    "train": ("epochs", "max_steps", "checkpoint_every_s", "tracking"),
+}
+"""What may be given anew beside resume=, by script: how long to go on, and where results go."""
 
 
 def resumed(
     session: Session, folder: Path, overrides: Sequence[Override]
 ) -> tuple[DictConfig | None, list[ConfigFile], list[Fault]]:
-    """The config of the study in `folder`, with the `overrides` that a study under way allows.
+    """The config of the study or full run in `folder`, with the `overrides` that it still allows.
 
-    There is none if the folder holds none.
+    There is none if the folder holds none. A checkpoint's path stands for its folder.
     """
-    config: DictConfig = OmegaConf.structured(TuneConfig)
+    folder = folder.parent if folder.is_file() else folder
+    may_change = MAY_CHANGE.get(session.kind, MAY_CHANGE["config"])
+    schema = TrainConfig if session.kind == "train" else TuneConfig
+    config: DictConfig = OmegaConf.structured(schema)
     changes = [o for o in overrides if o.key_or_group != "resume"]
-    allowed = [o for o in changes if _top(o) in MAY_CHANGE]
-    faults = [_refused(o, folder) for o in changes if _top(o) not in MAY_CHANGE]
+    allowed = [o for o in changes if _top(o) in may_change]
+    faults = [_refused(o, folder, may_change) for o in changes if _top(o) not in may_change]
     path = folder / "config.yaml"
     try:
         file = read(path, "config", "")
@@ -50,13 +56,13 @@ def _top(override: Override) -> str:
     return override.key_or_group.partition(".")[0]
 
 
-def _refused(override: Override, folder: Path) -> Fault:
+def _refused(override: Override, folder: Path, may_change: Sequence[str]) -> Fault:
     line = override.input_line or ""
     return Fault(
-        what=f"'{line}' would change a study that is under way: its trials would not compare",
+        what=f"'{line}' would change a study or run that is under way",
         where=f"command line: {line}",
-        right=f"beside resume=, only {', '.join(MAY_CHANGE)} may be given",
-        cure=f"resume={shown(folder)} alone, or {line} without resume= for a new study",
+        right=f"beside resume=, only {', '.join(may_change)} may be given",
+        cure=f"resume={shown(folder)} alone, or {line} without resume= for a new one",
         key=override.key_or_group,
     )
 
@@ -64,11 +70,15 @@ def _refused(override: Override, folder: Path) -> Fault:
 def _unreadable(folder: Path, error: Exception) -> Fault:
     path = folder / "config.yaml"
     missing = isinstance(error, OSError)
-    what = f"{folder} holds no study: no config.yaml in it" if missing else f"no YAML: {error}"
+    what = (
+        f"{folder} holds nothing to go on with: no config.yaml in it"
+        if missing
+        else f"no YAML: {error}"
+    )
     return Fault(
         what=what,
         where=f"command line: resume={folder}" if missing else shown(path),
-        right="the folder that a study wrote; its last lines on the screen name it",
-        cure="resume=<folder of the study>",
+        right="the folder that a study or full run wrote; its last lines on the screen name it",
+        cure="resume=<that folder>",
         key="resume",
     )

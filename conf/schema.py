@@ -115,7 +115,8 @@ class Common:
     `model` and `data` are open: besides `workload` or `dataset` and `samples`, their keys are the
     keyword arguments of the function named there. `frozen` and `provenance` are filled from a
     frozen settings file; `import_path` are folders that go first on a worker's sys.path, filled
-    with the current folder and the one that holds `--config-dir`.
+    with the current folder and the one that holds `--config-dir`. `name` is the chosen model's, and
+    `words` are those of the command line that the full run takes too.
     """
 
     model: Any = None
@@ -128,6 +129,8 @@ class Common:
     frozen: Optional[str] = None  # noqa: UP045
     provenance: Dict[str, Any] = field(default_factory=dict)  # noqa: UP006
     import_path: List[str] = field(default_factory=list)  # noqa: UP006
+    name: str = ""
+    words: List[str] = field(default_factory=list)  # noqa: UP006
 
 
 @dataclass

@@ -154,7 +154,7 @@ def _compose(path: Path) -> yaml.MappingNode:
             f"{path}:{line}: this is no plain YAML: {error.problem}; each line has to be "
             "`name: value`, indented by spaces"
         ) from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise FrozenFileError(f"{path}: this is no plain YAML: {error}") from None
     if not isinstance(node, yaml.MappingNode):
         what = "empty" if node is None else "no mapping"
@@ -174,8 +174,11 @@ def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tup
             yield lines[key], f"unknown key '{key}'{near(str(key), TOP_KEYS)}"
     if "settings" not in values:
         yield 1, "the key `settings` is missing; put the settings below it, indented"
-    if not isinstance(values.get("provenance") or {}, Mapping):
+    origin = values.get("provenance") or {}
+    if not isinstance(origin, Mapping):
         yield lines["provenance"], "`provenance` has to hold lines like `speedup: 1.7`"
+    else:
+        yield from _unusable(origin, lines["provenance"] if origin else 1)
     settings = values.get("settings") or {}
     if not isinstance(settings, Mapping):
         yield lines["settings"], "`settings` has to hold lines like `num_workers: 4`, indented"
@@ -188,10 +191,30 @@ def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tup
             yield places.get(name, lines["settings"]), text
 
 
+def _unusable(origin: Mapping[str, Any], line: int) -> Iterator[tuple[int, str]]:
+    """What is wrong with the parts of the provenance that a full run reads."""
+    for name in ("facts", "versions"):
+        if not isinstance(origin.get(name) or {}, Mapping):
+            yield line, f"provenance.{name} has to hold lines like `torch: 2.9.0`"
+    rates = {"samples_per_s": origin.get("samples_per_s")}
+    interval = origin.get("samples_per_s_ci95")
+    if interval is not None and not (isinstance(interval, list) and len(interval) == 2):
+        yield line, "provenance.samples_per_s_ci95 has to hold two numbers"
+    elif interval is not None:
+        rates |= {"samples_per_s_ci95[0]": interval[0], "samples_per_s_ci95[1]": interval[1]}
+    for name, rate in rates.items():
+        if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float))):
+            yield line, f"provenance.{name} is {rate!r}; it has to be a number"
+
+
 def _lines(node: yaml.MappingNode) -> dict[Any, int]:
-    # Keys as YAML reads them: `on` is true.
+    # Keys as YAML reads them: `on` is true. A merge (`<<`) has no value of its own.
     read = yaml.SafeLoader("").construct_object
-    return {read(key, deep=True): key.start_mark.line + 1 for key, _ in node.value}
+    merges = ("tag:yaml.org,2002:merge", "tag:yaml.org,2002:value")
+    return {
+        key.value if key.tag in merges else read(key, deep=True): key.start_mark.line + 1
+        for key, _ in node.value
+    }
 
 
 def _repeated(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:

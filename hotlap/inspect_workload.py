@@ -11,7 +11,7 @@ import itertools
 import pickle
 import resource
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -215,7 +215,7 @@ def _tensors(batch: Any) -> Iterator[torch.Tensor]:
     elif hasattr(batch, "items"):
         for value in batch.values():
             yield from _tensors(value)
-    elif isinstance(batch, Iterable) and not isinstance(batch, (str, bytes)):
+    elif isinstance(batch, (list, tuple, set)):
         for value in batch:
             yield from _tensors(value)
 

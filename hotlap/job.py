@@ -104,11 +104,12 @@ class EventLog:
 
 
 class EventReader:
-    """Reads the events of `folder/events.jsonl` as they come."""
+    """Reads the events that are appended to `folder/events.jsonl` from now on, as they come."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "events.jsonl"
-        self._offset = 0
+        # A full run that goes on writes into the file of its earlier session.
+        self._offset = self._path.stat().st_size if self._path.exists() else 0
 
     def new(self) -> list[dict[str, Any]]:
         """The events appended since the last call; a line still being written waits."""
@@ -116,11 +117,17 @@ class EventReader:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
                 data = file.read()
-        except FileNotFoundError:
+        except OSError:  # not there yet, or the trial has done something to its folder
             return []
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
         return [json.loads(line) for line in whole.splitlines()]
+
+
+def printable(text: str) -> str:
+    """`text` as any terminal, file and database takes it: no control characters, valid UTF-8."""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -130,9 +130,9 @@ class Measurement:
     def rate(self) -> Rate:
         """Samples per second with the epoch starts spread over the epoch's steps."""
         steady = self.steady
-        if self.epochs_in_blocks or not self.n_epoch_steps or self.epoch_start_s <= 0:
+        samples = self.samples_per_step * (self.n_epoch_steps or 0)
+        if self.epochs_in_blocks or samples <= 0 or self.epoch_start_s <= 0:
             return steady
-        samples = self.samples_per_step * self.n_epoch_steps
         share = 1 / (1 + self.epoch_start_s * steady.value / samples)
         return Rate(steady.value * share, steady.low * share, steady.high * share)
 

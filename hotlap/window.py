@@ -299,6 +299,12 @@ class WindowTimer:
                 break
         self._synchronize()
         seconds = self._clock() - start
+        n_samples = int(n_samples)  # a user's count may be a tensor
+        if n_samples < 1:
+            raise InvalidTrial(
+                f"{n_steps} steps had {n_samples} samples by Workload.n_samples; it has to return "
+                "the number of samples in a batch"
+            )
         value = None if loss is None else float(loss)
         if value is not None and not math.isfinite(value):
             raise Diverged(f"the loss became {value} with these settings")

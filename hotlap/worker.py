@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from hotlap.errors import Diverged, HotlapError, InvalidTrial
-from hotlap.job import EventLog, Job
+from hotlap.job import EventLog, Job, printable
 from hotlap.progress import listen
 from hotlap.resources import OtherCpu, peak_host_bytes, shared_memory_hint
 from hotlap.settings import Settings
@@ -30,6 +30,7 @@ OUT_OF_MEMORY = re.compile(
     r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory", re.I
 )
 SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
+MAX_LINE = 500
 PREPARING_S = 0.5
 MAX_SKIPPED = 0.5
 """With more than this share of skipped updates fp16 does not train; the trial has diverged."""
@@ -141,15 +142,20 @@ def failure(error: BaseException, job: Job) -> dict[str, str]:
     if isinstance(error, Diverged):
         outcome, line = "diverged", str(error)
     elif isinstance(error, HotlapError):
-        outcome, line = "invalid", str(error)
+        outcome, line = "invalid", " ".join(str(error).split())
     elif no_shared_memory:
         outcome, line = "oom", shared_memory_hint(job.settings, no_shared_memory)
     elif no_memory or isinstance(error, MemoryError):
-        line = (no_memory or texts[0]).splitlines()[0]
+        line = _first_line(no_memory or texts[0])
         outcome, line = "oom", f"{line} (peak host memory {peak_host_bytes() // 2**20} MiB)"
     else:
-        outcome, line = "crash", texts[0].splitlines()[0]
-    return {"outcome": outcome, "error": line, "traceback": traceback.format_exc()}
+        outcome, line = "crash", _first_line(texts[0])
+    told = {"outcome": outcome, "error": line, "traceback": traceback.format_exc()}
+    return {name: printable(text) for name, text in told.items()}
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:MAX_LINE]
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:

@@ -3,7 +3,7 @@
 from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
 from reports.observer import StudyObserver
-from reports.open_tracking import open_tracking, study_that_ends
+from reports.open_tracking import console, open_tracking, study_that_ends
 from reports.progress import Progress
 from reports.result import Arm, Contribution, Ratio, Result, write_json
 from reports.table import markdown, print_result
@@ -21,6 +21,7 @@ __all__ = [
     "StudyObserver",
     "Tracking",
     "TrainingProgress",
+    "console",
     "ended_record",
     "markdown",
     "open_tracking",

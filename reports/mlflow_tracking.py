@@ -154,6 +154,9 @@ class MlflowTracking:
             self._runs = None
             self._down = getattr(error, "error_code", "") != "INVALID_PARAMETER_VALUE"
             self._fail(f"{type(error).__name__}: {_first_line(error)}")
+        except BaseException:
+            self._runs = None  # Ctrl-C in the middle: what has arrived is looked up anew
+            raise
         else:
             self._journal.sent(entries)
 

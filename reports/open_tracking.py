@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.console import Console
+
 from hotlap.errors import UserInputError
 from hotlap.settings import near
 from reports.mlflow_tracking import MlflowTracking
@@ -13,6 +15,15 @@ from reports.no_tracking import NoTracking
 from reports.tracking import Tracking, ended_record
 
 NAMES = ("mlflow", "none")
+
+LOG_WIDTH = 120
+"""Columns of what is no terminal: rich would break lines after 80."""
+
+
+def console() -> Console:
+    """Where everything is printed."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=LOG_WIDTH)
 
 
 def open_tracking(

@@ -89,8 +89,8 @@ class TrainingProgress:
         """The last event's numbers beside the promised ones."""
         rate = trained["samples_per_s"]
         text = (
-            f"trained {trained['steps']} steps in all, {trained['samples']} samples at "
-            f"{number(rate)} samples/s, loss {_loss(trained)}"
+            f"trained {trained['steps']} steps in all; {trained['samples']} samples after this "
+            f"session's first step at {number(rate)} samples/s, loss {_loss(trained)}"
         )
         self._console.print(text, soft_wrap=True, highlight=False)
         if self._promised and rate > 0:
@@ -98,7 +98,7 @@ class TrainingProgress:
             share = rate / self._promised
             self._console.print(
                 f"promised: {number(self._promised)} samples/s [{number(low)}, {number(high)}]; "
-                f"this run reached {percent(share)} of it",
+                f"this run reached {share:.1%} of it",
                 soft_wrap=True,
                 highlight=False,
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -22,7 +23,7 @@ from typing import Any, cast
 import hotlap
 from hotlap.environment import process_environment
 from hotlap.errors import InvalidTrial
-from hotlap.job import EventReader, Job
+from hotlap.job import EventReader, Job, printable
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.gpu_watch import GpuWatch
@@ -38,7 +39,7 @@ MAX_SERVERS = 4
 """A server holds torch, some 400 MB; the one that was not used for longest makes room."""
 
 SERVER_START_S = 300.0
-BURY_S = 10.0
+BURY_S = 5.0
 """A server that has not buried a killed trial by then is killed, with all that it started."""
 
 BOOT = """
@@ -53,6 +54,8 @@ hotlap.fork_server.main()
 is never hidden by ours; the current folder, which may hold a `random.py`, is not on the path."""
 
 LOG_TAIL = 40
+LOG_BYTES = 1 << 16
+"""Of a log's end so many lines are shown, out of so many bytes: a trial may print gigabytes."""
 MARK = "HOTLAP_TRIAL"
 """Stands in the environment of all that a runner starts, so that nothing gets lost."""
 
@@ -147,7 +150,7 @@ class _Trial:
     ) -> None:
         self._server = server
         self._window = job.window
-        self._gently = job.kind == "full_run"
+        self._kind = job.kind
         self._watch = watch
         self._deadline = deadline
         self._folder = folder
@@ -166,7 +169,7 @@ class _Trial:
         try:
             return self._until_gone(pid)
         except KeyboardInterrupt:
-            if self._gently:
+            if self._kind == "full_run":
                 self._server.ask_to_stop(pid)
                 self._until_gone(pid)
             raise
@@ -175,6 +178,7 @@ class _Trial:
 
     def _until_gone(self, pid: int) -> tuple[Outcome, str]:
         stopped: tuple[Outcome, str] | None = None
+        give_up = math.inf
         while True:
             gone = self._server.wait_gone(pid, POLL_S)
             for event in self._reader.new():
@@ -184,24 +188,30 @@ class _Trial:
                 if stopped is None and gone is None and self._watch(event):
                     stopped = ("pruned", "")
                     self._server.kill(pid)
+                    give_up = time.monotonic() + BURY_S
             if gone is not None:
                 return stopped or self._ended(gone)
             if stopped is None and (late := self._late()):
                 stopped = ("timeout", late)
                 self._server.dump(pid)
                 self._server.kill(pid)
+                give_up = time.monotonic() + BURY_S
+            if stopped is not None and time.monotonic() > give_up:
+                return stopped  # the server does not answer; it is buried with the trial
 
     def _late(self) -> str:
         now = time.monotonic()
         if now > self._deadline:
             return "the trial ran out of the time it was given"
         silent = now - self._heard
-        if self._gently:
-            return ""  # a full run takes what it takes
+        if self._kind == "full_run":
+            return ""  # it takes what it takes
         if "warmup" in self._names:
             if silent > self._window.silence_s:
                 return f"no block ended within {self._window.silence_s:g} s"
-        elif "built" in self._names and silent > self._window.first_step_s:
+        elif self._kind == "probe" or "built" in self._names:
+            if silent <= self._window.first_step_s:
+                return ""
             return (
                 f"no step was done within {self._window.first_step_s:g} s of the start; the "
                 "loader gave no batch or the first step hangs (the log says where it stood)"
@@ -215,6 +225,8 @@ class _Trial:
         if last["event"] == "failed":
             self.traceback = last["traceback"]
             return cast(Outcome, last["outcome"]), str(last["error"])
+        if not self._server.alive():
+            return "crash", "the fork server was killed from outside, and the trial with it"
         if status == -signal.SIGKILL:
             return "oom", "the worker was killed from outside, most likely for want of host memory"
         how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
@@ -240,7 +252,12 @@ class _Server:
         os.set_blocking(self._answers.fileno(), False)
         self._buffer = b""
         self._gone: dict[int, int] = {}  # trials of which nothing is left, with their exit status
-        self._await("ready", SERVER_START_S)
+        try:
+            self._await("ready", SERVER_START_S)
+        except BaseException:  # Ctrl-C too: nobody else knows this server yet
+            self._process.kill()
+            self.close()
+            raise
 
     def alive(self) -> bool:
         """Whether it still serves."""
@@ -357,7 +374,9 @@ def _window_times(events: Sequence[dict[str, Any]]) -> tuple[float | None, float
 
 def _tail(folder: Path) -> str:
     try:
-        lines = (folder / "worker.log").read_text(errors="replace").splitlines()
-    except FileNotFoundError:
+        with (folder / "worker.log").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError:  # there is none, or the trial has done something to its folder
         return ""
-    return "\n".join(lines[-LOG_TAIL:])
+    return printable("\n".join(text.splitlines()[-LOG_TAIL:]))

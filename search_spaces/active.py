@@ -123,7 +123,7 @@ def _allowed(knob: Knob, here: set[str], stream_workers: bool) -> tuple[list[Val
 
 def _explained(missing: list[str]) -> str:
     """The first of the missing words: the others often hang on it."""
-    return f"{missing[0]} ({MEANING[missing[0]]})"
+    return f"this: {MEANING[missing[0]]}"
 
 
 def _parents_first(knobs: Iterable[Knob]) -> list[Knob]:

@@ -4,8 +4,9 @@ from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.descent import Descent
+from studies.folder import held, new_folder
 from studies.lab import Lab, known_facts
-from studies.ledger import Ledger
+from studies.ledger import Ledger, study_name
 from studies.samplers import constraints_of
 from studies.search import Search
 
@@ -19,5 +20,8 @@ __all__ = [
     "Search",
     "confirm",
     "constraints_of",
+    "held",
     "known_facts",
+    "new_folder",
+    "study_name",
 ]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+END_S, END_SHARE = 4.0, 0.08
+"""What is kept back to end in: seconds, and the most of the allowance, for short ones."""
+
 
 class Budget:
     """Seconds that the whole command may take, counted from `start`.
@@ -30,5 +33,9 @@ class Budget:
         return self._clock() - self._start
 
     def left(self, keep: float = 0.0) -> float:
-        """Seconds left, less the share `keep` (0..1) of the allowance that later stages need."""
-        return max(0.0, self.seconds * (1 - keep) - self.spent())
+        """Seconds left, less the share `keep` (0..1) of the allowance that later stages need.
+
+        Some seconds are always kept back to end in: processes to close, reports to write.
+        """
+        end_s = min(END_S, END_SHARE * self.seconds)
+        return max(0.0, self.seconds * (1 - keep) - end_s - self.spent())

@@ -16,6 +16,7 @@ above 1. With equal settings in all arms that happens in 2.5 of 100 studies.
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,12 +26,16 @@ from hotlap.settings import Settings
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.lab import Lab
+from studies.protocols import Trial
 
 NARROW = 0.02
 """Rounds end when each interval is so narrow (half width, as a share of the speedup)."""
 
 ENOUGH_ROUNDS = 5
 """Never earlier for narrowness: three ratios that agree by chance look narrow too."""
+
+BUSY = 0.1
+"""Above this share of the CPU, others' work decides too."""
 
 FEW_ROUNDS = 4
 """Fewer ratios than that have an interval that hardly ever lies above 1 (Student's t)."""
@@ -67,7 +72,14 @@ class Confirmed:
     def doubts(self) -> list[str]:
         """Sentences that say what limits the answer; none if nothing does."""
         said = [f"{arm.name} could not win: {why}" for arm in self.arms for why in arm.reasons]
-        if not self.found_better and len(self.arms) > 1 and self.n_rounds < FEW_ROUNDS:
+        trials = [trial for arm in self.arms for trial in arm.trials.values()]
+        shares = [t.run.measurement.other_cpu_share for t in trials if t.run.outcome == "ok"]
+        if shares and (share := statistics.median(shares)) > BUSY:
+            said.append(
+                f"others used {share:.0%} of this machine's CPU meanwhile; the figures hold for a "
+                "machine as busy as that, and the best settings for a quiet one may be others"
+            )
+        if not self.found_better and self.n_rounds < FEW_ROUNDS:
             said.append(
                 f"only {self.n_rounds} rounds fitted into the time, too few to prove a speedup; "
                 "go on with resume=<folder> and a larger budget="
@@ -91,6 +103,7 @@ def confirm(
     max_rounds: int,
     seed: int = 0,
     violations: Callable[[Measurement], Sequence[float]] = lambda measurement: (),
+    known: Trial | None = None,
 ) -> Confirmed:
     """Measure `arms` (name -> settings, "baseline" among them) in rounds.
 
@@ -103,6 +116,8 @@ def confirm(
         max_rounds: The most rounds.
         seed: Of the order within rounds.
         violations: By how much a measurement breaks each limit; an arm above 0 cannot win.
+        known: The baseline's trial of the search; it stands for the rounds where there is no time
+            for a single one, and then nothing can be proven.
 
     Raises:
         StudyFailed: The baseline ended well in no round.
@@ -114,6 +129,9 @@ def confirm(
         arm.n_compared = max(1, len(everyone) - 1)
     order = list(everyone)
     n_rounds = 0
+    if known is not None and budget.left(keep) < lab.typical_s:
+        baseline.trials[0] = known
+        return Confirmed([baseline], baseline, 0)
     while n_rounds < (max_rounds if len(order) > 1 else min(max_rounds, ALONE_ROUNDS)):
         if n_rounds and budget.left(keep) < sum(arm.longest_s for arm in order):
             break
@@ -124,6 +142,8 @@ def confirm(
         order = _still_running(order, baseline)
         if n_rounds >= ENOUGH_ROUNDS and all(_is_narrow(arm, baseline) for arm in order):
             break
+    if not baseline.rates() and known is not None:
+        baseline.trials[-1] = known
     if not baseline.rates():
         raise StudyFailed(_unproven(baseline))
     measured = [arm for arm in everyone if arm.rates()]

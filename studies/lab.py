@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hotlap.errors import StudyFailed
+from hotlap.errors import StudyFailed, UserInputError
 from hotlap.job import Job, write_text
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
@@ -53,6 +53,7 @@ class Lab:
         See hotlap/inspect_workload.py for what they are.
 
         Raises:
+            UserInputError: The workload's arguments do not fit, such as a folder that is missing.
             StudyFailed: The workload cannot be built, or a step fails: so would every trial.
         """
         job = replace(self._job, kind="probe")
@@ -63,6 +64,8 @@ class Lab:
             return False
 
         run = self._runner.run(job, self._folder / "probe", watch, timeout_s)
+        if run.outcome == "invalid":
+            raise UserInputError(f"{run.reason}\nNo trial was run.")
         if run.outcome != "ok":
             raise StudyFailed(
                 f"{run.traceback.strip()}\n\n"
@@ -140,11 +143,17 @@ def known_facts(folder: Path, ask: Callable[[], dict[str, Any]]) -> dict[str, An
     path = folder / "facts.json"
     if not path.exists():
         write_text(path, json.dumps(ask(), indent=1))
-    facts: dict[str, Any] = json.loads(path.read_text())
+    try:
+        facts: dict[str, Any] = dict(json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise UserInputError(
+            f"{path} is damaged ({error}); remove it, and the facts are asked for anew"
+        ) from None
     return facts
 
 
 def _next_number(folder: Path) -> int:
     """The number of the next trial: 0 in a new study's folder."""
-    numbers = [int(trial.name) for trial in (folder / "trials").glob("[0-9]*")]
+    names = [trial.name for trial in (folder / "trials").glob("[0-9]*")]
+    numbers = [int(name) for name in names if name.isdigit()]
     return max(numbers, default=-1) + 1

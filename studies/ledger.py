@@ -19,6 +19,8 @@ from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
+from sqlalchemy import URL
+from sqlalchemy.exc import DatabaseError
 
 from hotlap.errors import UserInputError
 
@@ -40,7 +42,8 @@ class Ledger:
             name that a user knows it by: the workload, its arguments, each knob's choices.
 
     Raises:
-        UserInputError: The folder holds a study of another workload or search space.
+        UserInputError: The folder holds a study of another workload or search space, or a file
+            that is no study.
     """
 
     def __init__(
@@ -55,10 +58,7 @@ class Ledger:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         better = StudyDirection[direction.upper()]
         self._stored = optuna.create_study(
-            storage=f"sqlite:///{folder.absolute() / FILE}",
-            study_name=name,
-            direction=better,
-            load_if_exists=True,
+            storage=_storage(folder), study_name=name, direction=better, load_if_exists=True
         )
         wanted = _plain(identity)
         if IDENTITY not in self._stored.user_attrs:
@@ -83,6 +83,27 @@ class Ledger:
         """Whether the pruner would stop a trial whose blocks had these `rates` so far."""
         so_far = create_trial(state=TrialState.RUNNING, intermediate_values=dict(enumerate(rates)))
         return self._races.pruner.prune(self._races, so_far)
+
+
+def study_name(folder: Path, new: str) -> str:
+    """The name of the study in `folder`, which may have been renamed or copied; else `new`."""
+    if not (folder / FILE).exists():
+        return new
+    names = optuna.get_all_study_names(_storage(folder))
+    return names[0] if names else new
+
+
+def _storage(folder: Path) -> optuna.storages.RDBStorage:
+    # Built, not written: a `?` in the path would begin the URL's query.
+    path = folder.absolute() / FILE
+    url = URL.create("sqlite", database=str(path)).render_as_string()
+    try:
+        return optuna.storages.RDBStorage(url)
+    except DatabaseError as error:
+        raise UserInputError(
+            f"{path} cannot be read as a study: {error.orig}; its raw measurements are in "
+            f"{folder / 'trials'}; leave out resume= to start a new study"
+        ) from None
 
 
 def _plain(identity: Mapping[str, Any]) -> dict[str, str]:

@@ -91,7 +91,7 @@ class Search:
         """
         known = self._seen.get(settings.key())
         if kind != "baseline":
-            if known is not None or self._budget.left(self._keep) <= 0:
+            if known is not None or self._budget.left(self._keep) <= self._lab.typical_s:
                 return None
             return self._measure(kind, settings, self._ask(settings))
         if known is not None and known.state == TrialState.COMPLETE:

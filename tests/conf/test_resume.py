@@ -43,7 +43,7 @@ def test_changes_that_would_mix_two_studies_are_refused(ask, study):
 def test_a_folder_without_a_study_is_told(ask, tmp_path):
     ran = ask("resume=nowhere")
     assert ran.code == 2 and ran.err.startswith("1 mistake ")
-    assert "nowhere holds no study" in ran.err
+    assert "nowhere holds nothing to go on with" in ran.err
 
 
 def test_resume_of_train_is_a_plain_key(ask):

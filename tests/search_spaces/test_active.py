@@ -25,7 +25,7 @@ def test_a_missing_fact_drops_the_knob_with_one_line_that_names_it() -> None:
     kept, dropped = active([knob("pin_memory", [False, True], requires=["cuda"])], CPU)
     assert kept == []
     assert dropped == [
-        "pin_memory is not searched: it needs cuda (the workload runs on a CUDA device)"
+        "pin_memory is not searched: it needs this: the workload runs on a CUDA device"
     ]
 
 
@@ -39,8 +39,8 @@ def test_a_missing_fact_of_a_choice_drops_only_the_choice() -> None:
     kept, dropped = active([workers, start], {**CPU, "spawn_error": "a lambda"})
     assert kept[1].choices == ("default", "fork")
     assert dropped == [
-        "multiprocessing_context is searched in part: spawn needs picklable_dataset (the dataset "
-        "and its functions can be pickled for another process)"
+        "multiprocessing_context is searched in part: spawn needs this: the dataset and its "
+        "functions can be pickled for another process"
     ]
 
 
