@@ -142,7 +142,8 @@ class Progress:
             Text.assemble(
                 f"{name} {number}  ",
                 (outcome, STYLES.get(outcome, "red")),
-                self._rate_and_speedup(samples_per_s),
+                # The ratios that count in a confirm run are those within its round.
+                self._rate_and_speedup(samples_per_s, compare=kind != "confirm"),
                 f"  {assignments(settings.changed())}",
                 (f"  ({wall_s:.1f} s{self._left(', ')})", "dim"),
             )
@@ -150,11 +151,13 @@ class Progress:
         if reason:
             self._print(Text(f"  {reason}", style=STYLES.get(outcome, "red")))
 
-    def _rate_and_speedup(self, samples_per_s: float | None) -> str:
+    def _rate_and_speedup(self, samples_per_s: float | None, compare: bool) -> str:
         if samples_per_s is None:
             return ""
         text = f"  {_rate(samples_per_s)}"
-        return text + f"  {times(samples_per_s / self.baseline)}" if self.baseline else text
+        if self.baseline is None or not compare:
+            return text
+        return f"{text}  {times(samples_per_s / self.baseline)}"
 
     def _left(self, before: str) -> str:
         if self._budget_s is None:

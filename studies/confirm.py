@@ -79,11 +79,16 @@ class Confirmed:
                 f"others used {share:.0%} of this machine's CPU meanwhile; the figures hold for a "
                 "machine as busy as that, and the best settings for a quiet one may be others"
             )
-        if not self.found_better and self.n_rounds < FEW_ROUNDS:
-            said.append(
-                f"only {self.n_rounds} rounds fitted into the time, too few to prove a speedup; "
-                "go on with resume=<folder> and a larger budget="
-            )
+        best, baseline = self.best_tried, self.arms[0]
+        more = "go on with resume=<folder> and a larger budget="
+        if self.n_rounds == 0:
+            said.append(f"there was no time to prove anything; {more}")
+        elif best is not self.winner and self.n_rounds < FEW_ROUNDS:
+            if best.speedup(baseline).value > 1:
+                said.append(
+                    f"only {self.n_rounds} rounds fitted into the time, too few to prove that "
+                    f"{best.name} is faster; {more}"
+                )
         return said
 
     @property
