@@ -87,7 +87,8 @@ def train(config: TrainConfig, text: str) -> int:
         git_commit=provenance.git_commit(Path.cwd()),
     )
     tracker.run_started(record)
-    console.print(f"full run of {name} in {folder}, settings {config.frozen or 'default'}")
+    frozen = config.frozen or "default"
+    console.print(f"full run of {name} in {folder}, settings {frozen}", soft_wrap=True)
     with (
         ProcessRunner(config.runner.preload) as runner,
         reports.TrainingProgress(console, config.epochs, promised) as progress,
