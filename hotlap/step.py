@@ -70,6 +70,8 @@ class Step:
             )
         if self._scales:
             optimizer.register_step_post_hook(self._after_update)
+        # A loader gives batches in host memory, where a CPU's model takes them as they are.
+        self._moves = self.device.type != "cpu" or settings.memory_format == "channels_last"
         self._simple = not (
             settings.amp != "none"
             or settings.micro_batch_size
@@ -83,7 +85,8 @@ class Step:
         Raises:
             InvalidTrial: The attention kernel or the micro batch does not fit this workload.
         """
-        batch = to_device(batch, self.device, self.settings)
+        if self._moves:
+            batch = to_device(batch, self.device, self.settings)
         if self._simple:  # the lines that anybody would write, and hardly one more
             self.optimizer.zero_grad(self.settings.set_to_none)
             try:
