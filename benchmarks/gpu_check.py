@@ -22,10 +22,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.gpu import knobs, studies, trials
-from benchmarks.gpu.check import Check, Verdict, failed, skipped
-from benchmarks.machine import uptime, versions
-from runners.process import ProcessRunner
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.gpu import knobs, studies, trials  # noqa: E402
+from benchmarks.gpu.check import Check, Verdict, failed, skipped  # noqa: E402
+from benchmarks.machine import uptime, versions  # noqa: E402
+from runners.process import ProcessRunner  # noqa: E402
 
 NO_CUDA = (
     "torch finds no CUDA device in this environment, and these checks are about one; on a machine "

@@ -21,11 +21,15 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import ROOT, uptime, versions
-from hotlap.measurement import Rate
-from studies.arm import log_interval
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from hotlap.measurement import Rate  # noqa: E402
+from studies.arm import log_interval  # noqa: E402
 
 CLAIM = 0.99
 

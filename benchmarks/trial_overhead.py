@@ -29,10 +29,13 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.machine import ROOT, uptime, versions
-from hotlap.environment import variables
-from hotlap.job import EventReader, Job
-from hotlap.settings import Settings
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from hotlap.environment import variables  # noqa: E402
+from hotlap.job import EventReader, Job  # noqa: E402
+from hotlap.settings import Settings  # noqa: E402
 
 CLAIM_S = 0.5
 
