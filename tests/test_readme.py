@@ -73,6 +73,10 @@ def test_each_tune_command_starts_what_it_says(line, cwd, capsys):
 
 @pytest.mark.parametrize("line", commands("train.py"))
 def test_each_train_command_takes_the_frozen_settings(line, cwd, capsys):
+    if "resume=" in line:
+        (_, text), *_ = run(commands("train.py")[0], "train")[0]
+        (cwd / "outputs/resnet50/full-TIME").mkdir()
+        (cwd / "outputs/resnet50/full-TIME/config.yaml").write_text(text)
     jobs, code = run(line, "train")
     assert code == 0, capsys.readouterr().err
     assert jobs[0][0].settings["num_workers"] == 2
