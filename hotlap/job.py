@@ -104,12 +104,17 @@ class EventLog:
 
 
 class EventReader:
-    """Reads the events that are appended to `folder/events.jsonl` from now on, as they come."""
+    """Reads the events of `folder/events.jsonl` as they come.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: The trial's or full run's folder.
+        from_now: Leave out what is there already: a full run that goes on writes into the file of
+            its earlier session.
+    """
+
+    def __init__(self, folder: Path, from_now: bool = False) -> None:
         self._path = folder / "events.jsonl"
-        # A full run that goes on writes into the file of its earlier session.
-        self._offset = self._path.stat().st_size if self._path.exists() else 0
+        self._offset = self._path.stat().st_size if from_now and self._path.exists() else 0
 
     def new(self) -> list[dict[str, Any]]:
         """The events appended since the last call; a line still being written waits."""

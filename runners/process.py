@@ -154,7 +154,7 @@ class _Trial:
         self._watch = watch
         self._deadline = deadline
         self._folder = folder
-        self._reader = EventReader(folder)
+        self._reader = EventReader(folder, from_now=True)
         self.events: list[dict[str, Any]] = []
         self._names: set[str] = set()
         self.traceback = ""
