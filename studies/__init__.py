@@ -1,23 +1,38 @@
 """How a search goes: probe, search, confirm; racing; what is kept of it."""
 
+from studies.ablate import Ablation, Contribution, ablate
+from studies.anchor import Anchor
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
+from studies.course import Course, Found, Plan
 from studies.descent import Descent
 from studies.folder import held, new_folder
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
+from studies.noise import Noise, Repeat
+from studies.rounds import Rounds
 from studies.samplers import constraints_of
 from studies.search import Search
 
 __all__ = [
+    "Ablation",
+    "Anchor",
     "Arm",
     "Budget",
     "Confirmed",
+    "Contribution",
+    "Course",
     "Descent",
+    "Found",
     "Lab",
     "Ledger",
+    "Noise",
+    "Plan",
+    "Repeat",
+    "Rounds",
     "Search",
+    "ablate",
     "confirm",
     "constraints_of",
     "held",

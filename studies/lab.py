@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from hotlap.errors import StudyFailed, UserInputError
-from hotlap.job import Job, write_text
+from hotlap.job import Job, Window, write_text
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
 from studies.protocols import Objective, Observer, Trial
 
 Stop = Callable[[list[float], list[float]], bool]
-"""Called after each block with the rates of warm-up and window so far; True stops the trial."""
+"""Called after each block with the objective's values of the warm-up's and the window's blocks so
+far, each as if the trial had this one alone; True stops the trial."""
 
 
 class Lab:
@@ -29,6 +30,9 @@ class Lab:
         folder: The study's folder; trial 7 gets `trials/0007` in it.
         objective: What is better.
         observer: Who wants to see it.
+
+    Attributes:
+        sign: 1 if a larger value is better, -1 if a smaller one is.
     """
 
     def __init__(
@@ -44,8 +48,9 @@ class Lab:
         self._folder = folder
         self._objective = objective
         self._observer = observer
+        self.sign = 1 if objective.direction == "maximize" else -1
         self._next = _next_number(folder)
-        self._walls: list[float] = []
+        self._walls: dict[float | None, list[float]] = {}
 
     def facts(self, timeout_s: float) -> dict[str, Any]:
         """The workload's facts, asked of a worker, since the tuner never runs user code.
@@ -81,28 +86,43 @@ class Lab:
         settings: Settings,
         timeout_s: float,
         stop: Stop = lambda warmup, window: False,
+        max_s: float | None = None,
     ) -> Trial:
-        """Run one trial with `settings`."""
+        """Run one trial with `settings`.
+
+        Args:
+            kind: What it is for: "baseline", "search", "confirm", ...
+            settings: What to try.
+            timeout_s: Wall clock that it may take.
+            stop: Whether it has lost already.
+            max_s: The longest window, if shorter than the job's own.
+        """
         number = self._begin(kind, settings)
+        events: list[dict[str, Any]] = []
         warmup: list[float] = []
         window: list[float] = []
 
         def watch(event: dict[str, Any]) -> bool:
             if event["event"] not in ("warmup", "block"):
+                events.append(event)  # what a value is made of besides blocks
                 return False
-            rate = event["samples"] / max(event["seconds"], 1e-9)
-            (window if event["event"] == "block" else warmup).append(rate)
-            self._observer.block(rate)
+            self._observer.block(event["samples"] / max(event["seconds"], 1e-9))
+            (window if event["event"] == "block" else warmup).append(self._alone(events, event))
             return stop(warmup, window)
 
-        job = replace(self._job, settings=settings.to_dict())
+        job = replace(self._job, settings=settings.to_dict(), window=self._window(max_s))
         run = self._runner.run(job, self._trial_folder(number), watch, timeout_s)
         if run.outcome == "ok":
-            self._walls.append(run.wall_s)
+            self._walls.setdefault(max_s, []).append(run.wall_s)
         ran_out = run.outcome == "timeout" and run.wall_s >= timeout_s
         trial = Trial(number, kind, settings, run, self._value(run, warmup), ran_out)
         self._observer.trial_ended(trial)
         return trial
+
+    def block_values(self, measurement: Measurement) -> list[float]:
+        """The objective's value of each block, as if the trial had this one alone."""
+        alone = [replace(measurement, blocks=(block,)) for block in measurement.blocks]
+        return [self._objective.value(one) for one in alone]
 
     def refuse(self, kind: str, settings: Settings, reason: str) -> Trial:
         """A trial with the outcome `invalid` that is not run, because `reason` is known before."""
@@ -114,10 +134,24 @@ class Lab:
         self._observer.trial_ended(trial)
         return trial
 
-    @property
-    def typical_s(self) -> float:
-        """Wall clock of a trial that ended well, the median of this session's; 0 before any."""
-        return statistics.median(self._walls) if self._walls else 0.0
+    def typical_s(self, max_s: float | None = None) -> float:
+        """Wall clock of a trial that ended well, the median of this session's; 0 before any.
+
+        Args:
+            max_s: The longest window of such a trial; before any of these, other ones count.
+        """
+        walls = self._walls.get(max_s) or [w for found in self._walls.values() for w in found]
+        return statistics.median(walls) if walls else 0.0
+
+    def _alone(self, events: list[dict[str, Any]], block: dict[str, Any]) -> float:
+        one = Measurement.from_events([*events, {**block, "event": "block"}])
+        return self._objective.value(one)
+
+    def _window(self, max_s: float | None) -> Window:
+        window = self._job.window
+        if max_s is None or max_s >= window.max_s:
+            return window
+        return replace(window, max_s=max_s, min_s=min(window.min_s, max_s))
 
     def _begin(self, kind: str, settings: Settings) -> int:
         number = self._next
