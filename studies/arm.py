@@ -44,12 +44,17 @@ class Arm:
     sign: int = 1
 
     def rates(self) -> dict[int, float]:
-        """Its value in each round in which it ended well."""
+        """The objective's value in each round in which it ended well."""
         return {r: t.value for r, t in self.trials.items() if t.run.outcome == "ok" and t.value > 0}
 
     def rate(self) -> Rate:
         """Its value over the rounds with a 95 % interval of its own."""
         return log_interval(list(self.rates().values()))
+
+    def throughput(self) -> Rate:
+        """Samples per second over the rounds with a 95 % interval, whatever the objective is."""
+        ended = [t.run.measurement for t in self.trials.values() if t.run.outcome == "ok"]
+        return log_interval([m.samples_per_s for m in ended if m.samples_per_s > 0])
 
     def ratios(self, other: Arm) -> list[float]:
         """How many times better it is, for each round in which both ended well."""
