@@ -37,6 +37,12 @@ class Block:
         other_cpu_share: CPU that others than the trial used, in cores' share 0..1 of the machine.
         loss: The last step's loss, or None.
         n_ready: Batches that the loader had ready at the end, None if that cannot be told.
+        at_step: Steps since the trial's start at the block's end, those between blocks included.
+        host_bytes: Memory of the trial's processes then; this and the next three as
+            hotlap/resources.py says, None where that cannot be told.
+        open_files: Open files of the process that has the most.
+        shared_bytes: How much more of /dev/shm was in use than at the trial's start.
+        device_bytes: Memory that torch's tensors hold on the device.
     """
 
     steps: int
@@ -46,6 +52,11 @@ class Block:
     other_cpu_share: float = 0.0
     loss: float | None = None
     n_ready: int | None = None
+    at_step: int = 0
+    host_bytes: int | None = None
+    open_files: int | None = None
+    shared_bytes: int | None = None
+    device_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,8 @@ class Measurement:
         settled: False if warm-up ended by its cap.
         tokens_per_sample: Tokens in a sample, None where that makes no sense.
         num_workers: Loader workers of the trial.
+        side: "both" if it trained, "loader" or "compute" if it drove one side alone.
+        resident: True if one batch lay on the device, so that there was no loader.
     """
 
     blocks: tuple[Block, ...]
@@ -100,6 +113,8 @@ class Measurement:
     settled: bool = True
     tokens_per_sample: int | None = None
     num_workers: int = 0
+    side: str = "both"
+    resident: bool = False
 
     @property
     def steady(self) -> Rate:
@@ -204,6 +219,8 @@ _PLAIN = (
     "notes",
     "tokens_per_sample",
     "num_workers",
+    "side",
+    "resident",
 )
 
 

@@ -24,6 +24,9 @@ class World:
         self.first_step_s = first_step_s
         self.n_steps = 0
 
+    def pause(self, seconds):
+        self.now += seconds
+
     def clock(self):
         return self.now
 
@@ -97,6 +100,7 @@ def measure(world, loader, window=None, n_epoch_steps=None):
         n_prefetched=loader.workers * loader.prefetch,
         emit=lambda event, **values: events.append({"event": event, **values}),
         clock=world.clock,
+        pause=world.pause,
     )
     timer.run()
     return Measurement.from_events([{"event": "built", "num_workers": loader.workers}, *events])
