@@ -24,6 +24,7 @@ class BlockTimer:
         count: Samples of a batch.
         block_s: About how long a block is.
         unit: A block is a whole multiple of so many steps.
+        n_prefetched: Batches that the loader's full queue holds.
         synchronize: Waits for the device.
         other_cpu_share: CPU used by others since its last call, 0..1.
         usage: What the trial holds now, by the names of Block's fields.
@@ -37,6 +38,7 @@ class BlockTimer:
         count: Callable[[Any], int],
         block_s: float,
         unit: int,
+        n_prefetched: int,
         synchronize: Callable[[], None],
         other_cpu_share: Callable[[], float],
         usage: Callable[[], dict[str, int | None]],
@@ -47,6 +49,7 @@ class BlockTimer:
         self._count = count
         self._block_s = block_s
         self._unit = unit
+        self._n_prefetched = n_prefetched
         self._synchronize = synchronize
         self._other_cpu_share = other_cpu_share
         self._usage = usage
@@ -92,7 +95,8 @@ class BlockTimer:
             feed.wait_s - wait,
             self._other_cpu_share(),
             value,
-            feed.n_ready(),
+            # Towards an epoch's end the queue gets shorter because there is no more to ask for.
+            feed.n_ready() if feed.n_left() >= self._n_prefetched else None,
             at_step=feed.n_taken,
             **self._usage(),
         )

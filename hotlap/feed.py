@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -78,6 +79,10 @@ class Feed:
     def n_ready(self) -> int | None:
         """Batches ready to be taken, None if that cannot be told."""
         return self._ready(self._iterator)
+
+    def n_left(self) -> float:
+        """Batches of the epoch that were not taken yet, ready ones among them; inf if unknown."""
+        return math.inf if self.n_epoch_steps is None else self.n_epoch_steps - self.n_in_epoch
 
     def restart(self) -> None:
         """Begin a new epoch at the next batch, whatever is left of this one.

@@ -68,11 +68,12 @@ class WarmUp:
         most = GROWTH * math.ceil(block.steps / self._unit)
         self.n_next = self._unit * max(1, min(units, most))
 
-    def is_steady(self, n_ready: int | None) -> bool:
+    def is_steady(self, n_ready: int | None, n_left: float = math.inf) -> bool:
         """Whether the last block is as fast as it gets, and the loader's queue rests.
 
         Args:
             n_ready: Batches that the loader has ready, None if that cannot be told.
+            n_left: Batches that the epoch still has; a full queue holds no more.
         """
         if len(self.blocks) < 3:
             return False
@@ -82,7 +83,8 @@ class WarmUp:
         full = last.seconds >= self._block_s / 2
         before = max(_per_step(block) for block in self.blocks[1:][-3:-1])
         fell = _per_step(last) < SETTLED * before
-        return used_up and full and not fell and not self._compiling(last) and self._rests(n_ready)
+        steady = used_up and full and not fell and not self._compiling(last)
+        return steady and self._rests(n_ready, n_left)
 
     @property
     def compile_s(self) -> float:
@@ -90,11 +92,11 @@ class WarmUp:
         slow = [block for block in self.blocks if self._compiling(block)]
         return sum((_computing(block) - self._fastest_s) * block.steps for block in slow)
 
-    def _rests(self, n_ready: int | None) -> bool:
+    def _rests(self, n_ready: int | None, n_left: float) -> bool:
         # Full or empty; on its way in between the rate seen cannot last.
         if n_ready is None:
             return True
-        return n_ready <= self._unit or n_ready >= self._n_prefetched - self._unit
+        return n_ready <= self._unit or n_ready >= min(self._n_prefetched, n_left) - self._unit
 
     def _compiling(self, block: Block) -> bool:
         return _computing(block) > max(COMPILING * self._fastest_s, MIN_COMPILING_S)

@@ -92,6 +92,7 @@ class WindowTimer:
             count,
             window.block_s,
             self._unit,
+            n_prefetched,
             synchronize,
             other_cpu_share,
             usage,
@@ -133,7 +134,7 @@ class WindowTimer:
             block = self._block(warm_up.n_next)
             warm_up.add(block)
             self._emit("warmup", **vars(block))
-            if warm_up.is_steady(self._feed.n_ready()):
+            if warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
                 reason = "settled"
                 break
         self._whole_epochs = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.max_s
