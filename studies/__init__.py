@@ -5,6 +5,7 @@ from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.descent import Descent
 from studies.folder import held, new_folder
+from studies.gate import Gate, affordable_steps
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
 from studies.samplers import constraints_of
@@ -15,9 +16,11 @@ __all__ = [
     "Budget",
     "Confirmed",
     "Descent",
+    "Gate",
     "Lab",
     "Ledger",
     "Search",
+    "affordable_steps",
     "confirm",
     "constraints_of",
     "held",
