@@ -72,6 +72,10 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
 
         emit("facts", facts=facts(workload))
         return
+    if job.kind == "losses":
+        from hotlap.same_samples import repeatable
+
+        workload = repeatable(workload, job.seed)
     applied = apply.apply(workload, settings)
     settings = applied.settings  # with the workload's own loader arguments
     resident = isinstance(applied.loader, Resident)
@@ -97,6 +101,11 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         emit("environment", facts={**versions, **device})
 
         train(workload, applied, job, emit)
+        return
+    if job.kind == "losses":
+        from hotlap import losses
+
+        losses.train(workload, applied, job, emit)
         return
     _time(job, workload, applied, emit)
 

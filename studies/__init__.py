@@ -8,6 +8,7 @@ from studies.confirm import Confirmed, confirm
 from studies.course import Course, Found, Plan
 from studies.descent import Descent
 from studies.folder import held, new_folder
+from studies.gate import Gate, affordable_steps
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
@@ -25,6 +26,7 @@ __all__ = [
     "Course",
     "Descent",
     "Found",
+    "Gate",
     "Lab",
     "Ledger",
     "Noise",
@@ -33,6 +35,7 @@ __all__ = [
     "Rounds",
     "Search",
     "ablate",
+    "affordable_steps",
     "confirm",
     "constraints_of",
     "held",

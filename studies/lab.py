@@ -124,6 +124,16 @@ class Lab:
         alone = [replace(measurement, blocks=(block,)) for block in measurement.blocks]
         return [self._objective.value(one) for one in alone]
 
+    def losses(self, settings: Settings, n_steps: int, timeout_s: float) -> Run:
+        """Losses of `n_steps` steps to compare them; the last event has them (hotlap/losses.py).
+
+        It is no trial: nothing is timed, and it gets a folder of its own in `numerics`.
+        """
+        job = replace(self._job, kind="losses", settings=settings.to_dict(), run={"steps": n_steps})
+        folder = self._folder / "numerics"
+        number = sum(1 for _ in folder.glob("[0-9]*"))
+        return self._runner.run(job, folder / f"{number:04d}", lambda event: False, timeout_s)
+
     def refuse(self, kind: str, settings: Settings, reason: str) -> Trial:
         """A trial with the outcome `invalid` that is not run, because `reason` is known before."""
         number = self._begin(kind, settings)
