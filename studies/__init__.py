@@ -7,6 +7,7 @@ from studies.descent import Descent
 from studies.folder import held, new_folder
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
+from studies.recorder import record
 from studies.samplers import constraints_of
 from studies.search import Search
 
@@ -23,5 +24,6 @@ __all__ = [
     "held",
     "known_facts",
     "new_folder",
+    "record",
     "study_name",
 ]
