@@ -28,9 +28,11 @@ from conf.workload import job_of  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hotlap.job import Window
+    from hotlap.job import Job, Window
     from hotlap.measurement import Measurement
     from reports import Tracking
+    from runners.replay import ReplayRunner
+    from search_spaces import Space
     from studies import Arm, Confirmed
 
 OUTPUTS = Path("outputs")
@@ -41,6 +43,9 @@ PROVE = 0.4
 WINDOW, WARMUP = 1 / 60, 1 / 20
 """The most of the budget that one trial's window, or its warm-up, may take."""
 
+RECORDING_S = 7 * 24 * 3600.0
+"""A recording has no budget; the shares of one are taken of a week."""
+
 GUIDED = ("tpe", "gp")
 """Samplers that learn from what descent has tried first; the others shall do what they say."""
 
@@ -48,8 +53,12 @@ starts = iter([STARTED])
 """When the first study of the command began; a sweep's later ones begin when their turn comes."""
 
 
-def tune(config: TuneConfig, text: str) -> int:
-    """Run one study; `text` is its config as YAML. Returns the exit code."""
+def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> int:
+    """Run one study; `text` is its config as YAML. Returns the exit code.
+
+    With `replay` (benchmarks/replay_study.py) trials come from there, and what is kept is the
+    result alone, in the folder `resume`.
+    """
     # Only now, with a config that is right: these imports take seconds.
     import objectives
     import reports
@@ -57,10 +66,15 @@ def tune(config: TuneConfig, text: str) -> int:
     import studies
     from hotlap.job import Job, Window, write_text
     from hotlap.settings import Settings
-    from runners.process import ProcessRunner
+    from runners.open_runner import open_runner
+    from runners.table_writer import TableWriter
     from studies import provenance, pruners, samplers
 
-    budget = studies.Budget(seconds(config.budget), next(starts, None))
+    runner = replay or open_runner(**vars(config.runner))
+    # A recording takes what the space takes; a played study begins on its own clock.
+    allowance_s = RECORDING_S if config.record else seconds(config.budget)
+    start = None if runner.recorded else next(starts, None)
+    budget = studies.Budget(allowance_s, start, runner.clock)
     workload, args = job_of(config)
     name = config.name or workload.rpartition(".")[2]
     started = f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
@@ -72,7 +86,7 @@ def tune(config: TuneConfig, text: str) -> int:
     job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
     objective = objectives.Throughput()
     console = reports.console()
-    progress = reports.Progress(console, budget.left())
+    progress = reports.Progress(console, None if config.record else budget.left(), runner.clock)
     tracking = config.tracking
     tracker = reports.open_tracking(
         tracking.name, folder, tracking.uri, tracking.experiment, progress.note
@@ -83,7 +97,7 @@ def tune(config: TuneConfig, text: str) -> int:
         studies.held(folder),
         reports.study_that_ends(tracker, study, progress.note, go_on),
         progress,
-        ProcessRunner(config.runner.preload) as runner,
+        runner,
     ):
         write_text(folder / "config.yaml", text)
         observer = reports.StudyObserver(study, progress, tracker)
@@ -106,6 +120,22 @@ def tune(config: TuneConfig, text: str) -> int:
         space = search_spaces.Space(knobs, base)
         expert, _ = search_spaces.expert(base, facts, config.numerics)
 
+        def refuse(settings: Settings) -> str:
+            return search_spaces.refusal(settings, facts)
+
+        if config.record:  # the whole space into a table, and no search
+            origin = {"versions": versions, "git_commit": commit, "setup_s": budget.spent()}
+            header = {**table_header(config, name, job, space, facts), **origin}
+            observer.stage("record", f"{space.size} settings into {config.record}")
+            with TableWriter(Path(config.record), header) as rows:
+                every = [base, expert, *space.grid()]
+                said = studies.record(
+                    lab, every, rows, observer, refuse, config.record_repeats, config.n_trials
+                )
+            observer.note(said)
+            tracker.study_ended(reports.ended_record(study, "finished"), [])
+            return DONE
+
         # Search: the baseline, the expert, then what the sampler proposes.
         sampler = samplers.make(
             config.sampler.name,
@@ -117,14 +147,13 @@ def tune(config: TuneConfig, text: str) -> int:
         identity = {"workload": workload, "its arguments": sorted(args.items())} | {
             f"search_space.{knob.name}": list(knob.choices) or "a range" for knob in knobs
         }
-        ledger = studies.Ledger(folder, study, objective.direction, sampler, pruner, identity)
+        ledger = studies.Ledger(
+            folder, study, objective.direction, sampler, pruner, identity, replay is not None
+        )
         limits = vars(config.constraints)
 
         def violations(measurement: Measurement) -> Sequence[float]:
             return objectives.violations(measurement, limits, facts)
-
-        def refuse(settings: Settings) -> str:
-            return search_spaces.refusal(settings, facts)
 
         search = studies.Search(ledger, lab, space, budget, PROVE, violations, refuse)
         observer.stage("baseline", "your own settings, then what an expert would set")
@@ -182,6 +211,20 @@ def shortened(window: Window, budget_s: float) -> Window:
         min_s=min(window.min_s, max_s),
         max_warmup_s=min(window.max_warmup_s, budget_s * WARMUP),
     )
+
+
+def table_header(
+    config: TuneConfig, name: str, job: Job, space: Space, facts: dict[str, Any]
+) -> dict[str, Any]:
+    """What a recorded table says of its trials in its first line (docs/tables.md)."""
+    workload = {"name": name, "function": job.workload, "args": job.args, "words": config.words}
+    return {
+        "workload": workload,
+        "settings": space.base.to_dict(),
+        "space": {knob.name: knob.to_mapping() for knob in space.knobs},
+        "window": vars(job.window),
+        "facts": {fact: value for fact, value in facts.items() if fact != "budget_s"},
+    }
 
 
 def freeze(

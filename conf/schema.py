@@ -61,10 +61,15 @@ class WindowConfig:
 
 @dataclass
 class RunnerConfig:
-    """Where a trial's process runs, and the modules its server imports beforehand."""
+    """Where a trial's process runs, and the modules its server imports beforehand.
+
+    `table` and `seed` are those of a replay.
+    """
 
     name: str = "process"
     preload: List[str] = field(default_factory=lambda: ["torch", "torchvision"])  # noqa: UP006
+    table: Optional[str] = None  # noqa: UP045
+    seed: int = 0
 
 
 @dataclass
@@ -149,6 +154,8 @@ class TuneConfig(Common):
     n_trials: Optional[int] = None  # noqa: UP045
     freeze: Optional[str] = None  # noqa: UP045
     resume: Optional[str] = None  # noqa: UP045
+    record: Optional[str] = None  # noqa: UP045
+    record_repeats: int = 1
 
 
 @dataclass

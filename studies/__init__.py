@@ -12,6 +12,7 @@ from studies.gate import Gate, affordable_steps
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
+from studies.recorder import record
 from studies.rounds import Rounds
 from studies.samplers import constraints_of
 from studies.search import Search
@@ -41,5 +42,6 @@ __all__ = [
     "held",
     "known_facts",
     "new_folder",
+    "record",
     "study_name",
 ]

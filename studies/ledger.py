@@ -43,6 +43,7 @@ class Ledger:
         pruner: Who stops early.
         identity: What two sessions must have in common to share a study, as plain data by the
             name that a user knows it by: the workload, its arguments, each knob's choices.
+        in_memory: Keep no file, as for hundreds of replayed studies that nobody resumes.
 
     Raises:
         UserInputError: The folder holds a study of another workload or search space, or a file
@@ -57,11 +58,15 @@ class Ledger:
         sampler: BaseSampler,
         pruner: BasePruner,
         identity: Mapping[str, Any],
+        in_memory: bool = False,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         better = StudyDirection[direction.upper()]
         self._stored = optuna.create_study(
-            storage=_storage(folder), study_name=name, direction=better, load_if_exists=True
+            storage=None if in_memory else _storage(folder),
+            study_name=name,
+            direction=better,
+            load_if_exists=True,
         )
         wanted = _plain(identity)
         if IDENTITY not in self._stored.user_attrs:
