@@ -27,8 +27,8 @@ def test_idle_threads_spin_with_active_and_sleep_with_passive(tmp_path):
                 QUICK,
                 import_path=(str(HERE),),
             )
-            told = runner.run(job, tmp_path / f"{policy}-trial", lambda event: report.exists(), 120)
-            assert told.outcome in ("ok", "pruned"), told.traceback
+            told = runner.run(job, tmp_path / f"{policy}-trial", lambda event: False, 120)
+            assert told.outcome == "ok", told.traceback
             n_threads, cpu_s = report.read_text().split()
             assert n_threads == "2"
             idle_cpu_s[policy] = float(cpu_s)
