@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from hotlap.errors import Diverged, InvalidTrial
+from hotlap.errors import Diverged, InvalidTrial, NoBatch
 from hotlap.job import Window
 from hotlap.measurement import Block, steady_rate
 from hotlap.queue_depth import ready_batches
@@ -125,10 +125,7 @@ class Feed:
         try:
             return next(self._iterator)
         except StopIteration:
-            raise InvalidTrial(
-                "the loader gives no batch: the dataset has fewer samples than batch_size and "
-                "drop_last is on, or it is empty; make the batch smaller or give it more data"
-            ) from None
+            raise NoBatch(self.n_epochs - 1) from None
 
 
 class WindowTimer:

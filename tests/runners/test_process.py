@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import subprocess
@@ -186,6 +187,7 @@ def test_nothing_is_left_when_the_tuner_is_interrupted_or_killed(tmp_path, numbe
         stderr=subprocess.DEVNULL,
         text=True,
     )
+    left = []
     try:
         line = tuner.stdout.readline().split()
         assert line[0] == "started"
@@ -202,6 +204,9 @@ def test_nothing_is_left_when_the_tuner_is_interrupted_or_killed(tmp_path, numbe
     finally:
         tuner.kill()
         tuner.stdout.close()
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def _after_three_blocks():
