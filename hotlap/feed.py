@@ -7,15 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from hotlap.errors import InvalidTrial
+from hotlap.errors import NoBatch
 from hotlap.queue_depth import ready_batches
 
 Clock = Callable[[], float]
-
-NO_BATCH = (
-    "the loader gives no batch: the dataset has fewer samples than batch_size and drop_last is on, "
-    "or it is empty; make the batch smaller or give it more data"
-)
 
 
 class Feed:
@@ -57,7 +52,7 @@ class Feed:
         """The next batch.
 
         Raises:
-            InvalidTrial: The loader gives no batch at all.
+            NoBatch: The loader gives no batch, or none any more.
         """
         # Runs at each step, and a step may take half a millisecond: hardly a line too many.
         clock = self._clock
@@ -103,4 +98,4 @@ class Feed:
         try:
             return next(self._iterator)
         except StopIteration:
-            raise InvalidTrial(NO_BATCH) from None
+            raise NoBatch(self.n_epochs - 1) from None

@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from hotlap.errors import InvalidTrial
-from hotlap.feed import NO_BATCH, Clock
+from hotlap.errors import NoBatch
+from hotlap.feed import Clock
 
 MAX_HELD = 8
 """So many batches are looked at. Where their shapes differ the step's time does, and one batch
@@ -68,7 +68,7 @@ def hold(loader: Iterable[Any], clock: Clock = time.monotonic) -> Held:
         if n_bytes > MAX_HELD_BYTES or clock() - start > MAX_DRAWING_S:
             break
     if not drawn:
-        raise InvalidTrial(NO_BATCH)
+        raise NoBatch
     return Held(list(kept.values()) if len(kept) == 1 else [kept[shape] for shape in drawn])
 
 
