@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from hotlap.measurement import Rate
-from studies.doubt import Doubt, count
+from studies.doubt import Doubt, count, percent
 
 WIDE = 0.05
 """A half width above this share of the value: what a full run is checked against is 5 % too."""
@@ -75,7 +75,7 @@ def baseline_drift(
     touched = f" It touches all {n_trials} trials." if n_trials else ""
     return Doubt(
         "baseline-drift",
-        f"the baseline became {abs(change):.0%} {word} in the {max(times) - min(times):.0f} s "
+        f"the baseline became {percent(abs(change))} {word} in the {max(times) - min(times):.0f} s "
         f"between its first and its last measurement ({len(rates)} in all). Speedups come from "
         "pairs measured next to each other, so they hold; rates far apart do not compare."
         f"{touched}",
@@ -101,7 +101,7 @@ def two_modes(
     return Doubt(
         "two-modes",
         f"the baseline runs at about {fast:.4g} or at about {slow:.4g} samples/s, the slower one "
-        f"in {slow_share:.0%} of its processes; which one a trial meets is chance",
+        f"in {percent(slow_share)} of its processes; which one a trial meets is chance",
         "threads that spin while somebody else wants their core, or memory that lies on another "
         "socket",
         f"{wait}fewer threads than cores: settings.intraop_threads=; or a quieter machine",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotlap.measurement import Measurement
-from studies.doubt import Doubt, count
+from studies.doubt import Doubt, count, percent
 
 MANY = 0.2
 """Up to this share of touched trials is passed over: a trimmed mean over blocks bears as much, and
@@ -65,7 +65,7 @@ def machine_busy(trials: Sequence[Watched]) -> Doubt | None:
         return None
     return Doubt(
         "machine-busy",
-        f"others used {statistics.median(touched):.0%} of this machine's CPU during "
+        f"others used {percent(statistics.median(touched))} of this machine's CPU during "
         f"{_of(touched, trials)}; the figures hold for a machine as busy as that, and the best "
         "settings for a quiet one may be others",
         "another job runs on this machine",
@@ -88,7 +88,7 @@ def clocks_throttled(trials: Sequence[Watched]) -> Doubt | None:
     share = statistics.median(gpu["gpu_throttle_share"] for gpu in touched)
     return Doubt(
         "clocks-throttled",
-        f"a limit held the GPU's clocks down for {share:.0%} of the time during "
+        f"a limit held the GPU's clocks down for {percent(share)} of the time during "
         f"{_of(touched, trials)}" + (f", mostly {name}" if known else ""),
         THROTTLES[name] if known else "the driver does not say which limit it is",
         "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE shows the limits; if the full run will "

@@ -11,7 +11,7 @@ def drifting(change, n=6, seconds=600.0):
     return [(seconds * i / (n - 1), 400.0 * (1 + change * i / (n - 1))) for i in range(n)]
 
 
-@pytest.mark.parametrize(("change", "words"), [(-0.13, "14% slower"), (0.2, "18% faster")])
+@pytest.mark.parametrize(("change", "words"), [(-0.13, "14 % slower"), (0.2, "18 % faster")])
 def test_a_baseline_that_drifts_is_told_with_how_much_and_in_how_long(change, words):
     doubt = doubts.baseline_drift(drifting(change), n_trials=31)
     assert doubt.name == "baseline-drift"
@@ -49,7 +49,7 @@ def test_an_interval_that_is_not_known_is_told_so():
 def test_two_modes_are_told_with_both_rates_and_the_setting_that_may_help():
     doubt = doubts.two_modes(20.0, 223.0, 0.4)
     assert doubt.name == "two-modes"
-    assert "223" in doubt.sentence and "20 samples/s" in doubt.sentence and "40%" in doubt.sentence
+    assert "223" in doubt.sentence and "20 samples/s" in doubt.sentence and "40 %" in doubt.sentence
     assert "omp_wait_policy=passive" in doubt.advice
     assert "omp_wait_policy" not in doubts.two_modes(20.0, 223.0, 0.4, "passive").advice
     assert doubts.two_modes(20.0, 20.0, 0.4) is None

@@ -65,7 +65,7 @@ def test_oddities_of_all_kinds_come_together():
 def test_a_busy_machine_says_for_which_machine_the_figures_hold():
     seen = trials(3, 5, with_blocks(other_cpu_share=0.31))
     doubt = doubts.machine_busy(seen)
-    assert "others used 31% of this machine's CPU" in doubt.sentence
+    assert "others used 31 % of this machine's CPU" in doubt.sentence
     assert "hold for a machine as busy as that" in doubt.sentence
     assert doubts.machine_busy(trials(5, 5, with_blocks(other_cpu_share=0.05))) is None
 
@@ -78,7 +78,7 @@ def test_throttling_names_the_limit_that_was_seen_most():
         "gpu_throttle_gpu_idle_share": 0.6,
     }
     doubt = doubts.clocks_throttled(trials(5, 5, replace(QUIET, gpu=gpu)))
-    assert "40% of the time" in doubt.sentence and "mostly hw_thermal_slowdown" in doubt.sentence
+    assert "40 % of the time" in doubt.sentence and "mostly hw_thermal_slowdown" in doubt.sentence
     assert doubt.cause == "it is too warm"
     unknown = replace(QUIET, gpu={"gpu_throttle_share": 0.4})
     assert "does not say" in doubts.clocks_throttled(trials(5, 5, unknown)).cause
