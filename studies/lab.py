@@ -81,8 +81,9 @@ class Lab:
         settings: Settings,
         timeout_s: float,
         stop: Stop = lambda warmup, window: False,
+        side: str = "both",
     ) -> Trial:
-        """Run one trial with `settings`."""
+        """Run one trial with `settings`; `side` as in hotlap.job.Job."""
         number = self._begin(kind, settings)
         warmup: list[float] = []
         window: list[float] = []
@@ -95,7 +96,7 @@ class Lab:
             self._observer.block(rate)
             return stop(warmup, window)
 
-        job = replace(self._job, settings=settings.to_dict())
+        job = replace(self._job, settings=settings.to_dict(), side=side)
         run = self._runner.run(job, self._trial_folder(number), watch, timeout_s)
         if run.outcome == "ok":
             self._walls.append(run.wall_s)
