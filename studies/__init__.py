@@ -7,8 +7,13 @@ from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.course import Course, Found, Plan
 from studies.descent import Descent
+from studies.diagnosis import Diagnosis, diagnose
 from studies.folder import held, new_folder
+<<<<<<< HEAD
 from studies.gate import Gate, affordable_steps
+=======
+from studies.growth import Growth, Limits, growths
+>>>>>>> h-b
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
@@ -26,6 +31,7 @@ __all__ = [
     "Contribution",
     "Course",
     "Descent",
+<<<<<<< HEAD
     "Found",
     "Gate",
     "Lab",
@@ -34,11 +40,20 @@ __all__ = [
     "Plan",
     "Repeat",
     "Rounds",
+=======
+    "Diagnosis",
+    "Growth",
+    "Lab",
+    "Ledger",
+    "Limits",
+>>>>>>> h-b
     "Search",
     "ablate",
     "affordable_steps",
     "confirm",
     "constraints_of",
+    "diagnose",
+    "growths",
     "held",
     "known_facts",
     "new_folder",

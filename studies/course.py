@@ -1,6 +1,6 @@
 """Course: how a study goes after the probe, stage by stage, within its budget.
 
-    baseline and expert -> noise -> search -> ablate -> confirm -> numerics
+    baseline and expert -> noise -> diagnosis -> search -> ablate -> confirm -> numerics
 
 tune.py takes it on a real machine, and a replayed study on a recorded table.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 
+from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.ablate import (
     FEW_ROUNDS,
@@ -23,6 +25,8 @@ from studies.anchor import EVERY_SHARE, Anchor
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.descent import COMPUTE, LOADER, Descent
+from studies.diagnosis import Diagnosis, diagnose
+from studies.growth import Growth, Limits, growths
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
 from studies.protocols import Observer, Space, Trial
@@ -43,6 +47,9 @@ REPEATS = 2
 
 NOISE_SHARE = 0.08
 
+DIAGNOSIS_SHARE = 0.06
+"""Both sides of one settings value take at most this share, or are left out."""
+
 Gate = Callable[[Settings, float], str]
 """Whether settings still learn the same: the reason if not, given seconds that it may take."""
 
@@ -59,6 +66,9 @@ class Plan:
         sampler: Its name, for the screen.
         seed: Of the order within rounds.
         repeat_s: The longest window where many short ones tell more than a few long ones.
+        epochs: Of the full run, None if it was not said; growth is carried on to its end.
+        n_samples: In an epoch of the full run; None takes what the loader says.
+        limits: What the full run may hold.
     """
 
     n_trials: int | None = None
@@ -68,6 +78,9 @@ class Plan:
     sampler: str = "tpe"
     seed: int = 0
     repeat_s: float | None = None
+    epochs: float | None = None
+    n_samples: int | None = None
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass
@@ -80,6 +93,11 @@ class Found:
         ablation: Which of the best settings pay; None if nothing seemed better.
         refused: What was proven faster but may not be frozen: name and reason.
         first: The baseline's first trial in this session, None on a resumed study.
+        diagnoses: Which side binds, for "baseline" and "winner" as far as there was time.
+        repeats: All runs of the baseline, in the order of time.
+        searched: The speedup that the search itself had measured for the winner, or for what came
+            closest; None if it has not measured them.
+        growth: What grows with the steps of the winner, or of the baseline if that is the winner.
     """
 
     proof: Confirmed
@@ -87,6 +105,10 @@ class Found:
     ablation: Ablation | None = None
     refused: list[tuple[str, str]] = field(default_factory=list)
     first: Trial | None = None
+    diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
+    repeats: list[Repeat] = field(default_factory=list)
+    searched: float | None = None
+    growth: list[Growth] = field(default_factory=list)
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -145,16 +167,31 @@ class Course:
         first = self._search.first("baseline", base)
         self._search.first("expert", expert)
         anchor = self._noise(base, first)
-        waits = first.run.measurement.data_wait_share if first else 1.0
-        descent = Descent(self._space, waits)
+        diagnoses: dict[str, Diagnosis] = {}
+        if first is not None and (found := self._diagnose(base, first.run.measurement)):
+            diagnoses["baseline"] = found
+        descent = Descent(self._space, _waits(first, diagnoses.get("baseline")))
         guide = descent.propose if self._plan.guided else None
-        self._observer.stage("search", f"sampler {self._plan.sampler}")
+        self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         self._observer.note(self._search.run(self._plan.n_trials, guide=guide, anchor=anchor))
         ablation = self._ablate(base)
         proof = self._confirm(base, expert, first, ablation)
-        refused = self._numerics(proof)
-        noise = Noise.of(sorted(self._repeats(anchor, proof), key=lambda repeat: repeat.t))
-        return Found(proof, noise, ablation, refused, first)
+        refused = self._refuse(proof)
+        winner = proof.winner
+        if proof.found_better and (found := self._diagnose(winner.settings, _measured(winner)[0])):
+            diagnoses["winner"] = found
+        repeats = [*(anchor.repeats if anchor else []), *self._of_rounds(proof.baseline)]
+        return Found(
+            proof,
+            Noise.of(repeats) if repeats else Noise(0),
+            ablation,
+            refused,
+            first,
+            diagnoses,
+            repeats,
+            self._searched(proof, base),
+            self._growth(winner),
+        )
 
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
         """A/A: the baseline again, in processes of its own."""
@@ -168,7 +205,7 @@ class Course:
         if not repeats:
             return None
         every_s = EVERY_SHARE * self._budget.seconds
-        anchor = Anchor(lambda: self._again(base), repeats, every_s, self._budget.spent)
+        anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
             self._observer.note(anchor.noise.sentence(0))
@@ -185,7 +222,7 @@ class Course:
 
     def _repeat(self, trial: Trial) -> Repeat:
         blocks = tuple(self._lab.block_values(trial.run.measurement))
-        return Repeat(self._budget.spent(), trial.value, blocks)
+        return Repeat(trial.ended_s, trial.value, blocks)
 
     def _ablate(self, base: Settings) -> Ablation | None:
         """Take the best settings apart, if they seem better than the baseline."""
@@ -216,13 +253,14 @@ class Course:
         rounds = self._rounds("confirm", NUMERICS, self._plan.max_rounds)
         return confirm(rounds, arms, first, shrunk)
 
-    def _numerics(self, proof: Confirmed) -> list[tuple[str, str]]:
-        """Refuse what does not learn the same; the next best takes its place."""
+    def _refuse(self, proof: Confirmed) -> list[tuple[str, str]]:
+        """Refuse what may not be frozen; the next best takes its place."""
         refused = []
         while proof.found_better:
             winner = proof.winner
             self._observer.stage("numerics", f"does {winner.name} learn what the baseline learns?")
-            reason = self._gate(winner.settings, self._budget.left())
+            reason = self._outgrows(winner, proof.baseline)
+            reason = reason or self._gate(winner.settings, self._budget.left())
             if not reason:
                 break
             self._observer.note(f"{winner.name} is refused: {reason}")
@@ -230,14 +268,55 @@ class Course:
             winner.reasons.append(reason)
         return refused
 
-    def _repeats(self, anchor: Anchor | None, proof: Confirmed) -> list[Repeat]:
-        """All runs of the baseline in this session, as far as their windows are alike."""
-        start = self._budget.spent()
-        rounds = [
-            Repeat(start + number, value)  # their order is what counts
-            for number, value in proof.baseline.rates().items()
+    def _outgrows(self, winner: Arm, baseline: Arm) -> str:
+        """Why the full run would run out of something with the winner alone; empty if it would not.
+
+        What grows with the baseline too is the user's own: it is told, and nothing is refused.
+        """
+        own = {growth.what for growth in self._growth(baseline)}
+        ends = [
+            growth.sentence
+            for growth in self._growth(winner)
+            if growth.reached_after_steps is not None and growth.what not in own
         ]
-        return [*(anchor.repeats if anchor else []), *rounds]
+        return "; ".join(ends)
+
+    def _growth(self, arm: Arm) -> list[Growth]:
+        """What grows in most of an arm's trials, as its last trial shows it."""
+        measured = _measured(arm)
+        found = [growths(m, self._n_steps(m), self._plan.limits) for m in measured]
+        named = [growth.what for growth in chain.from_iterable(found)]
+        most = {what for what in named if 2 * named.count(what) > len(measured)}
+        last = {growth.what: growth for growth in chain.from_iterable(found)}
+        return [growth for what, growth in last.items() if what in most]
+
+    def _n_steps(self, measurement: Measurement) -> int | None:
+        """Steps of the full run, as far as its length is known."""
+        steps = float(measurement.n_epoch_steps or 0)
+        if self._plan.n_samples and measurement.samples_per_step:
+            steps = self._plan.n_samples / measurement.samples_per_step
+        return round(self._plan.epochs * steps) if self._plan.epochs and steps else None
+
+    def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
+        """Each side alone, if there is time for it."""
+        most_s = min(DIAGNOSIS_SHARE * self._budget.seconds, self._budget.left()) / 2
+        if self._lab.typical_s(self._plan.repeat_s) > most_s:
+            return None
+        self._observer.stage("diagnosis", "the loader alone, the model alone")
+        found = diagnose(self._lab, settings, together, most_s, self._plan.repeat_s)
+        self._observer.note(found.sentence)
+        return found
+
+    def _searched(self, proof: Confirmed, base: Settings) -> float | None:
+        value = self._search.value_of(proof.best_tried.settings)
+        level = self._search.value_of(base)
+        if not value or not level or proof.best_tried is proof.baseline:
+            return None
+        return (value / level) ** self._lab.sign
+
+    def _of_rounds(self, baseline: Arm) -> list[Repeat]:
+        """The baseline's runs in the confirm rounds."""
+        return [self._repeat(t) for t in baseline.trials.values() if t.run.outcome == "ok"]
 
     def _rounds(self, kind: str, keep: float, max_rounds: int, behind_rounds: int = 2) -> Rounds:
         return Rounds(
@@ -250,3 +329,14 @@ class Course:
             behind_rounds,
             self._plan.repeat_s,
         )
+
+
+def _measured(arm: Arm) -> list[Measurement]:
+    return [t.run.measurement for t in arm.trials.values() if t.run.outcome == "ok"]
+
+
+def _waits(first: Trial | None, diagnosis: Diagnosis | None) -> float:
+    """The share of its time that the model waits for data, 0..1; 1 if nobody knows."""
+    if diagnosis is not None and diagnosis.stall_share is not None:
+        return diagnosis.stall_share
+    return first.run.measurement.data_wait_share if first else 1.0

@@ -49,6 +49,7 @@ class Lab:
         self._objective = objective
         self._observer = observer
         self.sign = 1 if objective.direction == "maximize" else -1
+        self._start = runner.clock()
         self._next = _next_number(folder)
         self._walls: dict[float | None, list[float]] = {}
 
@@ -87,6 +88,7 @@ class Lab:
         timeout_s: float,
         stop: Stop = lambda warmup, window: False,
         max_s: float | None = None,
+        side: str = "both",
     ) -> Trial:
         """Run one trial with `settings`.
 
@@ -96,6 +98,7 @@ class Lab:
             timeout_s: Wall clock that it may take.
             stop: Whether it has lost already.
             max_s: The longest window, if shorter than the job's own.
+            side: "both", or "loader" or "compute" alone (see hotlap.job.Job).
         """
         number = self._begin(kind, settings)
         events: list[dict[str, Any]] = []
@@ -107,15 +110,20 @@ class Lab:
                 events.append(event)  # what a value is made of besides blocks
                 return False
             self._observer.block(event["samples"] / max(event["seconds"], 1e-9))
+            if side != "both":
+                return False
             (window if event["event"] == "block" else warmup).append(self._alone(events, event))
             return stop(warmup, window)
 
-        job = replace(self._job, settings=settings.to_dict(), window=self._window(max_s))
+        window_ = self._window(max_s)
+        job = replace(self._job, settings=settings.to_dict(), window=window_, side=side)
         run = self._runner.run(job, self._trial_folder(number), watch, timeout_s)
-        if run.outcome == "ok":
+        if run.outcome == "ok" and side == "both":
             self._walls.setdefault(max_s, []).append(run.wall_s)
         ran_out = run.outcome == "timeout" and run.wall_s >= timeout_s
-        trial = Trial(number, kind, settings, run, self._value(run, warmup), ran_out)
+        # One side alone has no value: nobody trains like that.
+        value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
+        trial = Trial(number, kind, settings, run, value, ran_out, self.now())
         self._observer.trial_ended(trial)
         return trial
 
@@ -143,6 +151,10 @@ class Lab:
         trial = Trial(number, kind, settings, run, 0.0)
         self._observer.trial_ended(trial)
         return trial
+
+    def now(self) -> float:
+        """Seconds since this lab was opened, on the clock on which trials take their time."""
+        return self._runner.clock() - self._start
 
     def typical_s(self, max_s: float | None = None) -> float:
         """Wall clock of a trial that ended well, the median of this session's; 0 before any.
