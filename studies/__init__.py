@@ -9,11 +9,8 @@ from studies.course import Course, Found, Plan
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.folder import held, new_folder
-<<<<<<< HEAD
 from studies.gate import Gate, affordable_steps
-=======
 from studies.growth import Growth, Limits, growths
->>>>>>> h-b
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
@@ -31,7 +28,6 @@ __all__ = [
     "Contribution",
     "Course",
     "Descent",
-<<<<<<< HEAD
     "Found",
     "Gate",
     "Lab",
@@ -40,13 +36,11 @@ __all__ = [
     "Plan",
     "Repeat",
     "Rounds",
-=======
     "Diagnosis",
     "Growth",
     "Lab",
     "Ledger",
     "Limits",
->>>>>>> h-b
     "Search",
     "ablate",
     "affordable_steps",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import chain
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
@@ -22,11 +21,13 @@ from studies.ablate import (
     differing,
 )
 from studies.anchor import EVERY_SHARE, Anchor
+from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.descent import COMPUTE, LOADER, Descent
 from studies.diagnosis import Diagnosis, diagnose
-from studies.growth import Growth, Limits, growths
+from studies.endurance import Endurance, measured
+from studies.growth import Growth
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
 from studies.protocols import Observer, Space, Trial
@@ -66,9 +67,7 @@ class Plan:
         sampler: Its name, for the screen.
         seed: Of the order within rounds.
         repeat_s: The longest window where many short ones tell more than a few long ones.
-        epochs: Of the full run, None if it was not said; growth is carried on to its end.
-        n_samples: In an epoch of the full run; None takes what the loader says.
-        limits: What the full run may hold.
+        full_run: What it may hold, and for how long.
     """
 
     n_trials: int | None = None
@@ -78,9 +77,7 @@ class Plan:
     sampler: str = "tpe"
     seed: int = 0
     repeat_s: float | None = None
-    epochs: float | None = None
-    n_samples: int | None = None
-    limits: Limits = field(default_factory=Limits)
+    full_run: Endurance = field(default_factory=Endurance)
 
 
 @dataclass
@@ -178,7 +175,7 @@ class Course:
         proof = self._confirm(base, expert, first, ablation)
         refused = self._refuse(proof)
         winner = proof.winner
-        if proof.found_better and (found := self._diagnose(winner.settings, _measured(winner)[0])):
+        if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[0])):
             diagnoses["winner"] = found
         repeats = [*(anchor.repeats if anchor else []), *self._of_rounds(proof.baseline)]
         return Found(
@@ -190,7 +187,7 @@ class Course:
             diagnoses,
             repeats,
             self._searched(proof, base),
-            self._growth(winner),
+            self._plan.full_run.growth(winner),
         )
 
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
@@ -259,7 +256,7 @@ class Course:
         while proof.found_better:
             winner = proof.winner
             self._observer.stage("numerics", f"does {winner.name} learn what the baseline learns?")
-            reason = self._outgrows(winner, proof.baseline)
+            reason = self._plan.full_run.outgrown(winner, proof.baseline)
             reason = reason or self._gate(winner.settings, self._budget.left())
             if not reason:
                 break
@@ -267,35 +264,6 @@ class Course:
             refused.append((winner.name, reason))
             winner.reasons.append(reason)
         return refused
-
-    def _outgrows(self, winner: Arm, baseline: Arm) -> str:
-        """Why the full run would run out of something with the winner alone; empty if it would not.
-
-        What grows with the baseline too is the user's own: it is told, and nothing is refused.
-        """
-        own = {growth.what for growth in self._growth(baseline)}
-        ends = [
-            growth.sentence
-            for growth in self._growth(winner)
-            if growth.reached_after_steps is not None and growth.what not in own
-        ]
-        return "; ".join(ends)
-
-    def _growth(self, arm: Arm) -> list[Growth]:
-        """What grows in most of an arm's trials, as its last trial shows it."""
-        measured = _measured(arm)
-        found = [growths(m, self._n_steps(m), self._plan.limits) for m in measured]
-        named = [growth.what for growth in chain.from_iterable(found)]
-        most = {what for what in named if 2 * named.count(what) > len(measured)}
-        last = {growth.what: growth for growth in chain.from_iterable(found)}
-        return [growth for what, growth in last.items() if what in most]
-
-    def _n_steps(self, measurement: Measurement) -> int | None:
-        """Steps of the full run, as far as its length is known."""
-        steps = float(measurement.n_epoch_steps or 0)
-        if self._plan.n_samples and measurement.samples_per_step:
-            steps = self._plan.n_samples / measurement.samples_per_step
-        return round(self._plan.epochs * steps) if self._plan.epochs and steps else None
 
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""
@@ -329,10 +297,6 @@ class Course:
             behind_rounds,
             self._plan.repeat_s,
         )
-
-
-def _measured(arm: Arm) -> list[Measurement]:
-    return [t.run.measurement for t in arm.trials.values() if t.run.outcome == "ok"]
 
 
 def _waits(first: Trial | None, diagnosis: Diagnosis | None) -> float:
