@@ -63,6 +63,9 @@ def test_compiling_is_said_to_pay_after_a_while(result):
 
 def test_outcomes_are_counted(result):
     assert "31 trials (21 ok, 9 pruned, 1 oom) in 10:12." in sentences(result)
+    assert "1 trial (1 ok) in 10:12." in sentences(
+        dataclasses.replace(result, n_outcomes={"ok": 1})
+    )
 
 
 def test_what_each_setting_brings_is_shown_and_what_was_dropped(result):
