@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conf import check_space, check_workload
+from conf import check_objective, check_record, check_space, check_workload
 from conf.check_knob import as_yaml, yaml_hint
 from conf.duration import seconds
 from conf.fault import Fault, among, nearest
 from conf.groups import HERE, options
 from conf.merge import no_such_key
+from conf.recorded import is_replay
 from conf.schema import Common, TrainConfig, TuneConfig
 from conf.sources import Sources
 from hotlap import settings as known
@@ -63,6 +64,9 @@ TUNE_RANGES = (
     _from_one("confirm.n_best", "2"),
     _from_one("confirm.max_rounds", "8"),
     _from_one("n_trials", "50", " or null"),
+    _from_one("record_repeats", "1"),
+    Range("run.epochs", lambda v: v is None or v > 0, "more than 0, or null", "90"),
+    _from_one("run.n_samples", "1281167", " or null"),
 )
 TRAIN_RANGES = (
     _from_one("epochs", "1"),
@@ -76,11 +80,16 @@ NAMED = ("runner", "tracking", "objective", "sampler", "pruner")
 
 def faults(config: Common, sources: Sources) -> list[Fault]:
     """All that is wrong with a config whose types are right."""
-    found = [*check_workload.faults(config, sources), *_common(config, sources)]
+    found = [*_common(config, sources)]
+    if not is_replay(config):
+        found = [*check_workload.faults(config, sources), *found]
     if isinstance(config, TuneConfig):
         found += [*_tune(config, sources), *check_space.faults(config, sources)]
+        found += check_record.faults(config, sources)
     elif isinstance(config, TrainConfig):
         found += _ranges(config, TRAIN_RANGES, sources)
+        if is_replay(config):
+            found.append(_no_replay(sources))
     return found
 
 
@@ -128,14 +137,8 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
         yield one_of(
             "objective.direction", config.objective.direction, ("maximize", "minimize"), sources
         )
-    elif config.objective.name == "throughput" and config.objective.direction != "maximize":
-        yield Fault(
-            what="the objective throughput is to be minimized",
-            where=sources.where("objective.direction"),
-            right="more samples per second are better",
-            cure="objective.direction=maximize",
-            key="objective.direction",
-        )
+    else:
+        yield from check_objective.faults(config, sources)
     window = config.window
     if 0 < window.max_s < window.min_s:
         yield Fault(
@@ -162,6 +165,16 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
             cure=f"freeze={Path(config.freeze) / 'frozen.yaml'}",
             key="freeze",
         )
+
+
+def _no_replay(sources: Sources) -> Fault:
+    return Fault(
+        what="runner is replay, and a full run cannot be played",
+        where=sources.where("runner"),
+        right="a real run",
+        cure="runner=process",
+        key="runner",
+    )
 
 
 def one_of(key: str, value: object, words: tuple[str, ...] | list[str], sources: Sources) -> Fault:

@@ -17,6 +17,7 @@ from conf.fault import Fault, without_consequences
 from conf.frozen_choice import Expanded, expand
 from conf.hand_on import shared_words
 from conf.knob_words import last_word
+from conf.recorded import fill, is_replay
 from conf.resume import resumed
 from conf.schema import Common
 from conf.session import SCHEMAS, Session
@@ -111,6 +112,10 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         config.name = config.name or models[-1].rpartition("/")[2]
         config.words = shared_words(words, session.folders)
     last_word(config, set(typed))
+    if session.kind == "config" and is_replay(config):
+        names = [model.rpartition("/")[2] for model in models]
+        config, more = fill(config, overrides, names)
+        faults += more
     sources = Sources(
         files=files,
         typed=typed,

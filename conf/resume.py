@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from conf.assemble import assemble
 from conf.fault import Fault
 from conf.merge import merge
+from conf.recorded import is_replay
 from conf.same_machine import another_machine
 from conf.schema import TrainConfig, TuneConfig
 from conf.session import Session
@@ -45,7 +46,8 @@ def resumed(
         return None, [], [*faults, _unreadable(folder, error)]
     config, more = merge(config, file.values, file.where)
     faults += more
-    if session.kind != "train" and (fault := another_machine(folder, config.words)):
+    here = session.kind != "train" and not is_replay(config)
+    if here and (fault := another_machine(folder, config.words)):
         faults.append(fault)
     given, _, more = assemble(session, allowed)
     faults += more

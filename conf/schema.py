@@ -47,6 +47,14 @@ class Objective:
 
 
 @dataclass
+class RunConfig:
+    """The full run that the settings are for: its epochs, and the samples of one of them."""
+
+    epochs: Optional[float] = None  # noqa: UP045
+    n_samples: Optional[int] = None  # noqa: UP045
+
+
+@dataclass
 class WindowConfig:
     """How long a trial warms up and is timed, in seconds (see hotlap.job.Window)."""
 
@@ -61,10 +69,15 @@ class WindowConfig:
 
 @dataclass
 class RunnerConfig:
-    """Where a trial's process runs, and the modules its server imports beforehand."""
+    """Where a trial's process runs, and the modules its server imports beforehand.
+
+    `table` and `seed` are those of a replay.
+    """
 
     name: str = "process"
     preload: List[str] = field(default_factory=lambda: ["torch", "torchvision"])  # noqa: UP006
+    table: Optional[str] = None  # noqa: UP045
+    seed: int = 0
 
 
 @dataclass
@@ -139,6 +152,7 @@ class TuneConfig(Common):
 
     search_space: Dict[str, Knob] = field(default_factory=dict)  # noqa: UP006
     objective: Objective = field(default_factory=Objective)
+    run: RunConfig = field(default_factory=RunConfig)
     window: WindowConfig = field(default_factory=WindowConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     pruner: PrunerConfig = field(default_factory=PrunerConfig)
@@ -149,6 +163,8 @@ class TuneConfig(Common):
     n_trials: Optional[int] = None  # noqa: UP045
     freeze: Optional[str] = None  # noqa: UP045
     resume: Optional[str] = None  # noqa: UP045
+    record: Optional[str] = None  # noqa: UP045
+    record_repeats: int = 1
 
 
 @dataclass

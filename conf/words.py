@@ -21,7 +21,7 @@ from conf.groups import GROUPS
 OPEN = ("model", "data", "settings", "provenance")
 """Keys whose content is open for Hydra; conf/check.py knows what may be in them."""
 
-PATHS = ("resume", "freeze", "frozen")
+PATHS = ("resume", "freeze", "frozen", "record", "runner.table")
 """Keys whose values are paths: `=`, commas and blanks in them need no quotes."""
 
 _FORM = re.compile(r"(\+\+|\+|~)?([^=\s]+?)(?:=(.*))?", re.DOTALL)

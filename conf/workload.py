@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conf.check_workload import NOT_ARGUMENTS
+from conf.recorded import is_replay
 from conf.schema import Common
 from conf.signature import signature
 
@@ -18,6 +19,8 @@ def job_of(config: Common) -> tuple[str, dict[str, Any]]:
     model = dict(config.model)
     workload = model["workload"]
     args = {key: value for key, value in model.items() if key not in NOT_ARGUMENTS["model"]}
+    if is_replay(config):
+        return workload, args  # nothing is built, so the function need not be here
     takes = signature(workload, config.import_path)
     data = {key: value for key, value in config.data.items() if key != "samples"} or None
     for name, value in (("data", data), ("device", config.device)):

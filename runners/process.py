@@ -47,6 +47,8 @@ class ProcessRunner:
         gpu_watch: Whether to read the GPU's counters while a trial runs, where there are any.
     """
 
+    recorded = False
+
     def __init__(
         self,
         preload: Sequence[str] = ("torch", "torchvision"),
@@ -57,6 +59,10 @@ class ProcessRunner:
         self._env = dict(os.environ if env is None else env)
         self._servers: dict[tuple[tuple[str, str], ...], Server] = {}
         self._gpu_watch = gpu_watch
+
+    def clock(self) -> float:
+        """The machine's monotonic seconds."""
+        return time.monotonic()
 
     def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
         """Run `job` in `folder`; a trial's failure comes back as data.

@@ -43,7 +43,18 @@ class Run:
 
 
 class Runner(Protocol):
-    """Anything that can run a job: processes on this machine, or a recorded table."""
+    """Anything that can run a job: processes on this machine, or a recorded table.
+
+    Attributes:
+        recorded: True if trials are played from a table: it knows windows only, no other kinds of
+            jobs.
+    """
+
+    @property
+    def recorded(self) -> bool: ...  # noqa: D102
+
+    def clock(self) -> float:
+        """Seconds, on the clock on which trials take their time."""
 
     def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
         """Run `job` in `folder` and return what came of it; never raises for a trial's failure."""

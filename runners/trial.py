@@ -111,7 +111,7 @@ class Trial:
 
     def _ended(self, status: int) -> tuple[Outcome, str]:
         last = self.events[-1] if self.events else {"event": "nothing"}
-        if last["event"] in ("finished", "facts", "trained") and status == 0:
+        if last["event"] in ("finished", "facts", "trained", "losses") and status == 0:
             return "ok", ""
         if last["event"] == "failed":
             self.traceback = last["traceback"]

@@ -7,7 +7,7 @@ import torch
 from hotlap.apply import apply_process
 from hotlap.settings import Settings
 
-sys.path.insert(0, str(Path(__file__).parent))  # small_job.py is no test
+sys.path.insert(0, str(Path(__file__).parent))  # small_job.py and virtual.py are no tests
 
 
 @pytest.fixture

@@ -1,0 +1,114 @@
+"""`runner=replay runner.table=<file>`: a study on a recorded table takes its subject from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.types import Override
+from omegaconf import DictConfig, OmegaConf
+
+from conf.fault import Fault
+from conf.merge import merge
+from conf.words import as_typed
+from hotlap.settings import Settings
+from runners.table import told
+from runners.table_check import lines_of
+
+SUBJECT = ("model", "data", "settings", "search_space")
+"""What the table says; only a model of the same name may be typed beside it."""
+
+TRIED = ("choices", "low", "high", "step", "log", "when", "numerics")
+"""Parts of a knob that count: what it requires was known on the machine that recorded it."""
+
+
+def is_replay(config: Any) -> bool:
+    """Whether trials come from a table."""
+    return bool(config.runner.name == "replay")
+
+
+def fill(
+    config: DictConfig, overrides: Sequence[Override], models: Sequence[str]
+) -> tuple[DictConfig, list[Fault]]:
+    """The config with the table's workload, baseline and space in it, and what is wrong.
+
+    Args:
+        config: A study's, composed.
+        overrides: What was typed.
+        models: Names of the models chosen there.
+    """
+    path = None if OmegaConf.is_missing(config.runner, "table") else config.runner.table
+    if not path:
+        OmegaConf.update(config, "runner.table", None)
+        return config, [_no_table()]
+    file = Path(path).expanduser().resolve()
+    config.runner.table = str(file)
+    lines, faults = lines_of(file)
+    if faults:
+        return config, [_damaged(str(path), faults)]
+    header = lines[0]
+    workload = header["workload"]
+    name = str(workload["name"])
+    found = [_not_here(o) for o in overrides if o.key_or_group.partition(".")[0] in SUBJECT[1:]]
+    found += [_another_model(model, name) for model in models if model != name]
+    config.model = {**workload.get("args", {}), "workload": workload.get("function", name)}
+    config.data = {}
+    config.settings = vars(Settings.from_dict(header.get("settings", {})))
+    config.search_space = {}
+    for knob, definition in header["space"].items():
+        config, more = merge(
+            config, _tried(definition), lambda _: f"{path}:1", ("search_space", knob)
+        )
+        found += more
+    config.name = name
+    config.words = list(workload.get("words", ()))
+    return config, found
+
+
+def _tried(knob: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {key: knob[key] for key in TRIED if knob.get(key) not in (None, [], False)}
+    if "choices" in parts:
+        parts.pop("step", None)
+    return parts
+
+
+def _no_table() -> Fault:
+    return Fault(
+        what="runner=replay plays a recorded table, and none is named",
+        where="command line: runner=replay",
+        right="a table that `record=` has written (docs/tables.md)",
+        cure="runner.table=table.jsonl",
+        key="runner.table",
+    )
+
+
+def _damaged(path: str, faults: Sequence[str]) -> Fault:
+    return Fault(
+        what=f"runner.table is no table that could be played:\n    {told(faults)}",
+        where=f"command line: runner.table={path}",
+        right="the format of docs/tables.md",
+        cure=f"python -m runners.table_check {path}",
+        key="runner.table",
+    )
+
+
+def _not_here(override: Override) -> Fault:
+    line = as_typed(override)
+    return Fault(
+        what=f"'{line}' would change what the table has recorded",
+        where=f"command line: {line}",
+        right="beside runner=replay: budget, sampler, pruner, window, confirm, objective, numerics",
+        cure=f"the command without {line}",
+        key=override.key_or_group,
+    )
+
+
+def _another_model(model: str, name: str) -> Fault:
+    return Fault(
+        what=f"the table was recorded with {name}, not with {model}",
+        where=f"command line: +model={model}",
+        right="a replay needs no model; the table names its own",
+        cure="the command without +model",
+        key="model",
+    )

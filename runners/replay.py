@@ -1,0 +1,234 @@
+"""ReplayRunner: answers jobs from a recorded table, on a virtual clock.
+
+A whole study takes a fraction of a second: its trials send the events of a worker, and all that
+takes time (servers, start-up, compilation, warm-up, blocks) passes on the clock alone. What the
+tuner itself thinks is not counted. Same seed, same study: each trial draws from a generator of its
+own, so that two studies meet the same noise where they try the same settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hotlap.job import Job, Window
+from hotlap.measurement import Block, Measurement, steady_rate
+from hotlap.settings import Settings
+from runners.protocol import Outcome, Run, Watch
+from runners.row import environment
+from runners.table import Table
+from runners.virtual_trial import VirtualTrial
+
+MIN_BLOCKS = 3
+"""As hotlap/window.py has it: no window ends with fewer."""
+
+COMPILING = 5.0
+"""And this: a step that computes for so many times longer than the fastest one was compiling."""
+
+ALONE = 2
+"""The first two blocks, of one step each, are no part of a warm-up's cap."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A trial of a replayed study, in virtual seconds.
+
+    Attributes:
+        settings: What was tried.
+        outcome: How it ended.
+        start_s: When it was ordered.
+        end_s: When nothing of it was left.
+        samples_per_s: What its blocks said; 0 if there were none.
+    """
+
+    settings: Settings
+    outcome: Outcome
+    start_s: float
+    end_s: float
+    samples_per_s: float
+
+
+class ReplayRunner:
+    """Trials from a table.
+
+    Args:
+        table: What was recorded.
+        seed: Of the noise.
+
+    Attributes:
+        trials: What was played, in order.
+    """
+
+    recorded = True
+    """Whether trials are recorded ones: only windows can be asked for."""
+
+    def __init__(self, table: Table, seed: int = 0) -> None:
+        self.table = table
+        self.trials: list[Played] = []
+        self._seed = seed
+        self._now_s = 0.0
+        self._environments = {environment(Settings())}  # the probe starts this server
+        self._n_runs: dict[object, int] = {}
+
+    def clock(self) -> float:
+        """Virtual seconds since the runner was made."""
+        return self._now_s
+
+    def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
+        """Answer `job`; see ProcessRunner.run. No folder is made.
+
+        Settings that are not in the table are `invalid`, and so is a job that a table does not
+        answer: it holds windows of whole trials, and the facts.
+        """
+        if job.kind == "probe":
+            self._now_s += float(self.table.header.get("setup_s") or 0.0)
+            facts = {"event": "facts", "t": self._now_s, "facts": self.table.header.get("facts")}
+            watch(facts)
+            return Run("ok", Measurement(()), events=(facts,), folder=folder)
+        settings = Settings.from_dict(job.settings)
+        if reason := self._unknown(job, settings):
+            return Run("invalid", Measurement(()), reason, folder=folder)
+        trial = VirtualTrial(self.table, settings, self._chance(settings))
+        played = _Playing(self, job.window, watch, timeout_s)
+        outcome, reason = played.play(trial, self._launch_s(trial))
+        traceback = trial.row.data.get("traceback", "") if outcome == trial.row.outcome else ""
+        measurement = Measurement.from_events(played.events, trial.row.data.get("gpu"))
+        start_s, self._now_s = self._now_s, played.now_s
+        self.trials.append(
+            Played(settings, outcome, start_s, self._now_s, measurement.samples_per_s)
+        )
+        wall_s = self._now_s - start_s
+        return Run(outcome, measurement, reason, traceback, tuple(played.events), folder, wall_s)
+
+    def close(self) -> None:
+        """There is nothing to leave behind."""
+
+    def __enter__(self) -> ReplayRunner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _unknown(self, job: Job, settings: Settings) -> str:
+        side = getattr(job, "side", "both")
+        if job.kind != "window" or side != "both":
+            what = job.kind if job.kind != "window" else f"{side} alone"
+            return f"a recorded table holds whole trials only, and this asks for: {what}"
+        if not self.table.of(settings):
+            return (
+                f"the table of {self.table.name} has no line with these settings; record it again "
+                "with them in the space, or search what it has"
+            )
+        return ""
+
+    def _chance(self, settings: Settings) -> Random:
+        nth = self._n_runs[settings.key()] = self._n_runs.get(settings.key(), 0) + 1
+        return Random(f"{self._seed} {nth} {settings.key()}")
+
+    def _launch_s(self, trial: VirtualTrial) -> float:
+        """Until the worker begins; a first trial with its environment waits for a server."""
+        row, table = trial.row, self.table
+        launch_s = row.seconds("overhead_s")
+        if row.data.get("new_environment"):
+            launch_s = table.overhead_s
+        if row.environment not in self._environments:
+            self._environments.add(row.environment)
+            launch_s += table.server_start_s
+        return launch_s
+
+
+class _Stopped(Exception):
+    """The trial ends here."""
+
+    def __init__(self, outcome: Outcome, reason: str = "") -> None:
+        self.outcome = outcome
+        self.reason = reason
+
+
+class _Playing:
+    """One trial as it goes: a worker's events at the times at which a worker sends them."""
+
+    def __init__(
+        self, runner: ReplayRunner, window: Window, watch: Watch, timeout_s: float
+    ) -> None:
+        self._window = window
+        self._watch = watch
+        self.now_s = runner.clock()
+        self._deadline_s = self.now_s + timeout_s
+        self.events: list[dict[str, Any]] = []
+
+    def play(self, trial: VirtualTrial, launch_s: float) -> tuple[Outcome, str]:
+        """Play it to its end, or until the watch or the time stops it."""
+        began_s = self.now_s
+        row = trial.row
+        try:
+            self._pass(launch_s)
+            self._emit({"event": "started"})
+            self._pass(row.seconds("startup_s"))
+            self._emit(row.event("built"))
+            settled = self._warm_up(trial)
+            if row.outcome == "ok" or row.blocks:
+                warm = row.event("warm")
+                self._emit(warm if settled else {**warm, "reason": "cap"})
+            self._time(trial)
+            if row.outcome != "ok":
+                self._pass(row.seconds("wall_s") - (self.now_s - began_s))
+                return row.outcome, str(row.data.get("reason", ""))
+            self._pass(row.seconds("end_s"))
+            self._emit(row.event("timed"))
+            self._emit(row.event("finished"))
+        except _Stopped as stopped:
+            return stopped.outcome, stopped.reason
+        return "ok", ""
+
+    def _warm_up(self, trial: VirtualTrial) -> bool:
+        """Whether all of the warm-up fitted under the window's cap."""
+        fastest_s, worked_s = float("inf"), 0.0
+        for i, block in enumerate(trial.warmup()):
+            step_s = (block["seconds"] - block["data_wait_s"]) / block["steps"]
+            fastest_s = min(fastest_s, step_s)
+            if i == 0 and block["seconds"] > self._window.first_step_s:
+                self._pass(self._window.first_step_s)
+                raise _Stopped(
+                    "timeout", f"no step was done within {self._window.first_step_s:g} s"
+                )
+            self._pass(block["seconds"])
+            self._emit({"event": "warmup", **block})
+            if i >= ALONE and step_s <= COMPILING * fastest_s:
+                worked_s += block["seconds"]
+            if worked_s >= self._window.max_warmup_s and i + 1 < len(trial.row.warmup):
+                return False
+        counted_s = sum(block["seconds"] for block in trial.row.warmup)
+        self._pass(trial.row.seconds("warmup_s") - counted_s)  # to the end of an epoch
+        return True
+
+    def _time(self, trial: VirtualTrial) -> None:
+        window, lost = self._window, trial.row.seconds("lost_share")
+        blocks: list[Block] = []
+        seconds = 0.0
+        for block in trial.blocks():
+            self._pass(block["seconds"] * (1 + lost))
+            self._emit({"event": "block", **block})
+            if trial.row.outcome != "ok":
+                continue
+            seconds += block["seconds"]
+            blocks.append(Block(block["steps"], block["samples"], block["seconds"]))
+            if len(blocks) < MIN_BLOCKS:
+                continue
+            precise = seconds >= window.min_s and steady_rate(blocks).precision <= window.precision
+            if precise or seconds >= window.max_s:
+                return
+
+    def _pass(self, seconds: float) -> None:
+        if self.now_s + seconds > self._deadline_s:
+            self.now_s = self._deadline_s
+            raise _Stopped("timeout", "the trial ran out of the time it was given")
+        self.now_s += max(0.0, seconds)
+
+    def _emit(self, event: Mapping[str, Any]) -> None:
+        self.events.append({**event, "t": self.now_s})
+        if self._watch(self.events[-1]):
+            raise _Stopped("pruned")

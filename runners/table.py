@@ -1,0 +1,119 @@
+"""Table: trials that were recorded once, and what they say of each settings value in truth."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hotlap.errors import UserInputError
+from hotlap.settings import Settings
+from runners.row import Row
+from runners.table_check import lines_of
+
+MOST_FAULTS = 10
+"""So many are shown; a table made by a wrong script has one on every line."""
+
+
+class Table:
+    """A recorded table.
+
+    Args:
+        header: Its first line: workload, space, settings (the baseline), facts, ...
+        rows: One for each process that was measured; a settings value may have several.
+        path: The file.
+    """
+
+    def __init__(self, header: Mapping[str, Any], rows: Sequence[Row], path: Path = Path()) -> None:
+        self.header = header
+        self.path = path
+        self.rows = tuple(rows)
+        self._of: dict[tuple[Any, ...], list[Row]] = {}
+        for row in rows:
+            self._of.setdefault(row.settings.key(), []).append(row)
+
+    @classmethod
+    def read(cls, path: Path) -> Table:
+        """The table at `path`.
+
+        Raises:
+            UserInputError: It is not in the format of docs/tables.md.
+        """
+        lines, faults = lines_of(path)
+        if faults:
+            raise UserInputError(told(faults))
+        return cls(lines[0], [Row.of(line) for line in lines[1:]], path)
+
+    @property
+    def name(self) -> str:
+        """The workload's."""
+        return str(self.header["workload"]["name"])
+
+    @property
+    def base(self) -> Settings:
+        """The baseline's settings."""
+        return Settings.from_dict(self.header.get("settings", {}))
+
+    def of(self, settings: Settings) -> list[Row]:
+        """The rows of `settings`; none if they are not in the table."""
+        return self._of.get(settings.key(), [])
+
+    def true_rate(self, settings: Settings) -> float:
+        """Samples per second of `settings`, from all the blocks of all their rows.
+
+        Repeats count alike, by their geometric mean. 0 if a row of them failed: what fails once in
+        a few runs is nothing for a long one.
+
+        Raises:
+            KeyError: They are not in the table.
+        """
+        rates = [row.samples_per_s for row in self._of[settings.key()]]
+        return statistics.geometric_mean(rates) if all(rate > 0 for rate in rates) else 0.0
+
+    @cached_property
+    def best(self) -> Settings:
+        """The settings of the highest true rate."""
+        every = [rows[0].settings for rows in self._of.values()]
+        return max(every, key=self.true_rate)
+
+    def regret(self, settings: Settings) -> float:
+        """By which share (0..1) the true rate of `settings` stays behind the table's best."""
+        return 1 - self.true_rate(settings) / self.true_rate(self.best)
+
+    @cached_property
+    def process_noise(self) -> tuple[float, ...]:
+        """How far processes that run the same lie from their mean, as logarithms of the ratio.
+
+        Empty if no settings value was repeated. Each is scaled up by sqrt(n / (n - 1)), since a
+        mean of n lies closer to its own n than the truth does.
+        """
+        found: list[float] = []
+        for rows in self._of.values():
+            logs = [math.log(row.samples_per_s) for row in rows if row.samples_per_s > 0]
+            n = len(logs)
+            if n > 1:
+                mean = sum(logs) / n
+                found += [(log - mean) * math.sqrt(n / (n - 1)) for log in logs]
+        return tuple(found)
+
+    @cached_property
+    def overhead_s(self) -> float:
+        """Median seconds that a trial from a running fork server takes besides its own work."""
+        known = [r.seconds("overhead_s") for r in self.rows if not r.data.get("new_environment")]
+        return statistics.median(known) if known else 0.0
+
+    @cached_property
+    def server_start_s(self) -> float:
+        """How much longer a trial takes for which a fork server has to be started."""
+        new = [r.seconds("overhead_s") for r in self.rows if r.data.get("new_environment")]
+        return max(0.0, statistics.median(new) - self.overhead_s) if new else 0.0
+
+
+def told(faults: Sequence[str]) -> str:
+    """The faults as one text, not more than a screen shows."""
+    more = len(faults) - MOST_FAULTS
+    rest = [f"and {more} more; python -m runners.table_check shows all"] if more > 0 else []
+    return "\n".join([*faults[:MOST_FAULTS], *rest])

@@ -1,0 +1,137 @@
+"""TableWriter: appends trials to a recorded table, a line at a time, and goes on where it ended.
+
+A line is one write, so a killed recorder loses the trial that ran and no other; a line that was
+cut off all the same is dropped when the recording goes on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hotlap.errors import UserInputError
+from hotlap.settings import Settings
+from runners.protocol import Run
+from runners.row import Row, environment, line_of
+from runners.table import told
+from runners.table_check import FORMAT, lines_of
+
+SAME = ("workload", "settings", "space", "window")
+"""Parts of the header that two sessions must have in common to record one table."""
+
+SAME_FACTS = ("cpu", "cores", "device", "device_name", "torch", "cuda")
+"""And of the facts: the machine, and the torch on it."""
+
+
+class TableWriter:
+    """One table that is being recorded; keep other recorders out of it by `with`.
+
+    Args:
+        path: The table; made if it is not there.
+        header: Its first line: workload, settings (the baseline), space, window, facts, versions.
+
+    Raises:
+        UserInputError: The file holds a table of another workload, space or machine, or none at
+            all, or another command records it.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._recorded: Counter[object] = Counter()
+        self._environments = {environment(Settings())}  # the probe has started this server
+        try:
+            self._hold()
+            self._drop_cut_line()
+            if os.fstat(self._fd).st_size == 0:
+                self._write({"table": FORMAT, **header})
+            else:
+                self._go_on({"table": FORMAT, **header})
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def n_recorded(self, settings: Settings) -> int:
+        """How many lines the table has of `settings`."""
+        return self._recorded[settings.key()]
+
+    def append(self, settings: Settings, run: Run) -> None:
+        """Keep what came of a trial with `settings`."""
+        own = environment(settings)
+        self._write(line_of(settings, run, new_environment=own not in self._environments))
+        self._environments.add(own)
+        self._recorded[settings.key()] += 1
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._fd)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        os.write(self._fd, (json.dumps(line) + "\n").encode())
+        os.fsync(self._fd)
+
+    def _hold(self) -> None:
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserInputError(
+                f"another command records {self._path}; wait until it has ended, or type "
+                "record=<another file>"
+            ) from None
+
+    def _drop_cut_line(self) -> None:
+        text = self._path.read_bytes()
+        whole = text.rfind(b"\n") + 1
+        if whole < len(text):
+            os.ftruncate(self._fd, whole)
+
+    def _go_on(self, header: Mapping[str, Any]) -> None:
+        lines, faults = lines_of(self._path)
+        # The baseline may be missing so far: it stands in whichever line its turn was.
+        faults = [fault for fault in faults if not fault.startswith(f"{self._path}: ")]
+        if faults:
+            raise UserInputError(
+                f"{told(faults)}\nNothing was recorded; mend the file or type record=<another file>"
+            )
+        _refuse_another(self._path, lines[0], json.loads(json.dumps(header)))
+        for line in lines[1:]:
+            self._recorded[Row.of(line).settings.key()] += 1
+
+
+def _refuse_another(path: Path, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    old, new = _identity(before), _identity(wanted)
+    differing = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if differing:
+        changes = "; ".join(
+            f"{name} was {old.get(name, 'not there')} and is {new.get(name, 'not there')}"
+            for name in differing
+        )
+        raise UserInputError(
+            f"{path} was recorded otherwise, and rows of the two cannot be mixed: {changes}. Go on "
+            "with what it had before, or type record=<another file>"
+        )
+
+
+def _identity(header: Mapping[str, Any]) -> dict[str, Any]:
+    """What two sessions have in common, flat, by the name a user knows it by."""
+    found: dict[str, Any] = {}
+    for part in SAME:
+        for name, value in header.get(part, {}).items():
+            found[f"{part}.{name}"] = value
+    found.pop("workload.words", None)
+    facts = header.get("facts", {})
+    return found | {name: facts[name] for name in SAME_FACTS if name in facts}
