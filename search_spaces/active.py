@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,7 +35,8 @@ def active(
             among workers by itself.
 
     Returns:
-        The knobs with their ranges resolved, and a sentence for each knob or choice left out.
+        The knobs with their ranges resolved, and sentences that say which knobs and choices are
+        left out; knobs with one reason share a sentence.
 
     Raises:
         UserInputError: Two knobs wait for each other, or there is no rule for an `auto`.
@@ -42,23 +44,32 @@ def active(
     base = base or Settings()
     here = words(facts, facts)
     kept: dict[str, Knob] = {}
-    dropped: list[str] = []
+    gone: dict[str, list[str]] = {}
+    in_part: list[str] = []
     for knob in _parents_first(knobs):
         if reason := _unfit(knob, here, numerics) or _parent_gone(knob, kept, base):
-            dropped.append(f"{knob.name} is not searched: {reason}")
+            gone.setdefault(reason, []).append(knob.name)
             continue
         knob = _resolved(knob, facts)
         values, refused = _allowed(knob, here, stream_workers)
         if not values or values == [getattr(base, knob.name)]:
             why = "; ".join(refused) or f"here it can only be {text_of(values[0])}, as it is anyway"
-            dropped.append(f"{knob.name} is not searched: {why}")
+            gone.setdefault(why, []).append(knob.name)
             continue
         if refused:
-            dropped.append(f"{knob.name} is searched in part: {'; '.join(refused)}")
+            in_part.append(f"{knob.name} is searched in part: {'; '.join(refused)}")
         if knob.choices or len(values) < len(knob.values):
             knob = replace(knob, choices=tuple(values), low=None, high=None, step=1, log=False)
         kept[knob.name] = knob
-    return list(kept.values()), dropped
+    return list(kept.values()), [*(_gone(names, why) for why, names in gone.items()), *in_part]
+
+
+def _gone(names: list[str], why: str) -> str:
+    """One sentence for the knobs that are left out for the same reason."""
+    if len(names) == 1:
+        return f"{names[0]} is not searched: {why}"
+    each = re.sub(r"\bit\b", "each", why, count=1)  # "it needs ..." is about one of them
+    return f"{', '.join(names[:-1])} and {names[-1]} are not searched: {each}"
 
 
 def _unfit(knob: Knob, here: set[str], numerics: str) -> str:

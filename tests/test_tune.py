@@ -119,6 +119,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     assert code == 130, out + err
     assert all_gone(family)
     assert "Traceback" not in out + err
+    assert (out + err).count("interrupted") == 1
     command = re.search(r"resume=(\S+)", out + err)
     assert command and (tmp_path / command[1]).resolve() == folder.resolve()
 
@@ -127,6 +128,49 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     assert folders(tmp_path) == [folder]
     assert len(states(folder)) == 5
     assert (folder / "frozen.yaml").exists()
+
+
+def test_ctrl_c_while_the_entry_imports_is_a_word_and_no_traceback(tmp_path):
+    for entry in ("tune.py", "train.py"):
+        code = (
+            "import signal, sys, time; sys.path.insert(0, sys.argv.pop(1))\n"
+            "class Slow:  # stands for any import: Ctrl-C comes in the middle of it\n"
+            "    def find_spec(self, name, path=None, target=None):\n"
+            "        if name == 'hydra': signal.raise_signal(signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Slow())\n"
+            "import runpy; runpy.run_path(sys.argv[1], run_name='__main__')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(ROOT), str(ROOT / entry), "+model=digits_mlp"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("errors", [subprocess.PIPE, subprocess.STDOUT])
+def test_a_study_that_nobody_reads_to_its_end_is_finished(tmp_path, errors):
+    words = ["+model=digits_mlp", "tracking=none", "n_trials=2", *QUICK]
+    tuner = subprocess.Popen(
+        [sys.executable, str(ROOT / "tune.py"), *words],
+        cwd=tmp_path,
+        env=ENV,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    )
+    tuner.stdout.readline()
+    tuner.stdout.close()  # as `head -1` does
+    try:
+        assert tuner.wait(LIMIT_S) == 0
+        assert not tuner.stderr or tuner.stderr.read() == ""
+    finally:
+        tuner.kill()
+        if tuner.stderr:
+            tuner.stderr.close()
+    (folder,) = folders(tmp_path)
+    assert (folder / "frozen.yaml").exists() and (folder / "result.json").exists()
 
 
 def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path):

@@ -127,3 +127,15 @@ def test_a_users_own_larger_range_is_respected() -> None:
     kept, dropped = active([knob("num_workers", [0, 2, 16])], CPU)
     assert kept[0].choices == (0, 2, 16)
     assert dropped == []
+
+
+def test_knobs_with_the_same_reason_share_a_line_that_names_each() -> None:
+    cuda = [knob(name, [False, True], requires=["cuda"]) for name in ("pin_memory", "non_blocking")]
+    cudnn = knob("cudnn_benchmark", [False, True], requires=["cudnn"])
+    _, dropped = active([cuda[0], cudnn, cuda[1]], CPU)
+    assert dropped[0] == (
+        "pin_memory and non_blocking are not searched: "
+        "each needs this: the workload runs on a CUDA device"
+    )
+    assert dropped[1].startswith("cudnn_benchmark is not searched: it needs this: ")
+    assert len(dropped) == 2
