@@ -39,15 +39,18 @@ from hotlap.measurement import steady_rate
 class Device(World):
     """A step takes `host_s` to be queued and `step_s` on the device, beside the host.
 
-    Its ten kernels are queued one after another, and each runs as soon as it can.
+    Its ten kernels are queued one after another, and each runs as soon as it can. The host is ahead
+    by `n_ahead` steps, by none where the copy of a batch waits for the kernels before it.
     """
 
-    def __init__(self, step_s, host_s):
+    def __init__(self, step_s, host_s, n_ahead=50):
         super().__init__(step_s)
+        self.n_ahead = n_ahead
         self.host_s = host_s
         self.idle_at = 0.0
 
     def step(self, batch):
+        self.now = max(self.now, self.idle_at - self.n_ahead * self.step_s)
         for _ in range(10):
             self.now += self.host_s / 10
             self.idle_at = max(self.idle_at, self.now) + self.step_s / 10
@@ -128,8 +131,8 @@ def test_a_device_that_runs_dry_at_each_block(batch_s, host_s, step_s):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_epochs_are_counted_with_a_device_in_flight(n_epoch, workers):
     def make():
-        world = Device(step_s=0.1, host_s=0.02)
-        return world, Loader(world, 0.06, workers, 2, n_epoch, start_s=1.0)
+        world = Device(step_s=0.1, host_s=0.02, n_ahead=0)
+        return world, Loader(world, 0.06, workers, 2, n_epoch, start_s=0.5)
 
     assert measure(*make(), n_epoch_steps=n_epoch).samples_per_s == right(truth(make))
 
