@@ -1,6 +1,6 @@
 """What is better, what limits a winner keeps, and whether it still learns the same."""
 
-from objectives.constraints import reasons, violations
+from objectives.constraints import device_bytes, reasons, violations
 from objectives.make import make
 from objectives.numerics import accepts, same_data
 from objectives.protocol import Objective
@@ -12,6 +12,7 @@ __all__ = [
     "RunTime",
     "Throughput",
     "accepts",
+    "device_bytes",
     "make",
     "reasons",
     "same_data",

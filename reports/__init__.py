@@ -6,6 +6,7 @@ from reports.doubt import Doubt
 from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
 from reports.observer import StudyObserver
+from reports.of_study import result_of
 from reports.open_tracking import console, open_tracking, study_that_ends
 from reports.progress import Progress
 from reports.result import Result, write_json
@@ -31,6 +32,7 @@ __all__ = [
     "markdown",
     "open_tracking",
     "print_result",
+    "result_of",
     "run_record",
     "study_record",
     "study_that_ends",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hotlap.measurement import Measurement, Rate
 from hotlap.settings import Settings
@@ -106,6 +107,15 @@ class Arm:
             samples_per_step=_mean([m.samples_per_step for m in measurements]),
             n_epoch_steps=measurements[0].n_epoch_steps,
             run_time=run_time,
+        )
+
+    def with_sides(self, diagnosis: Any) -> Arm:
+        """The arm with what was measured of each side (a studies.Diagnosis)."""
+        return replace(
+            self,
+            loader=diagnosis.loader,
+            compute=diagnosis.compute,
+            stall_share=diagnosis.stall_share,
         )
 
 

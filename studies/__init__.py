@@ -5,10 +5,13 @@ from studies.anchor import Anchor
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
-from studies.course import Course, Found, Plan
+from studies.course import PROVE, Course, Found, Plan
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
+from studies.endurance import Endurance
 from studies.folder import held, new_folder
+from studies.found_doubts import doubts_of
+from studies.freezing import freeze
 from studies.gate import Gate, affordable_steps
 from studies.growth import Growth, Limits, growths
 from studies.lab import Lab, known_facts
@@ -20,6 +23,7 @@ from studies.samplers import constraints_of
 from studies.search import Search
 
 __all__ = [
+    "PROVE",
     "Ablation",
     "Anchor",
     "Arm",
@@ -28,6 +32,7 @@ __all__ = [
     "Contribution",
     "Course",
     "Descent",
+    "Endurance",
     "Found",
     "Gate",
     "Lab",
@@ -45,6 +50,8 @@ __all__ = [
     "ablate",
     "affordable_steps",
     "confirm",
+    "doubts_of",
+    "freeze",
     "constraints_of",
     "diagnose",
     "growths",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
+from runners.protocol import Run
 from studies.ablate import (
     FEW_ROUNDS,
     MAX_ROUNDS,
@@ -27,6 +28,7 @@ from studies.confirm import Confirmed, confirm
 from studies.descent import COMPUTE, LOADER, Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import Endurance, measured
+from studies.gate import UNKNOWN, Gate
 from studies.growth import Growth
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
@@ -40,7 +42,7 @@ PROVE = 0.5
 CONFIRM = 0.3
 """Of that, kept for the proof: four arms in fresh processes want five rounds."""
 
-NUMERICS = 0.05
+NUMERICS = 0.07
 """Of that, kept for the numerics of what is proven."""
 
 REPEATS = 2
@@ -51,8 +53,7 @@ NOISE_SHARE = 0.08
 DIAGNOSIS_SHARE = 0.06
 """Both sides of one settings value take at most this share, or are left out."""
 
-Gate = Callable[[Settings, float], str]
-"""Whether settings still learn the same: the reason if not, given seconds that it may take."""
+MakeGate = Callable[[Run, float], Gate]
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Plan:
         seed: Of the order within rounds.
         repeat_s: The longest window where many short ones tell more than a few long ones.
         full_run: What it may hold, and for how long.
+        diagnose: Whether the two sides can be measured.
     """
 
     n_trials: int | None = None
@@ -78,6 +80,7 @@ class Plan:
     seed: int = 0
     repeat_s: float | None = None
     full_run: Endurance = field(default_factory=Endurance)
+    diagnose: bool = True
 
 
 @dataclass
@@ -95,6 +98,7 @@ class Found:
         searched: The speedup that the search itself had measured for the winner, or for what came
             closest; None if it has not measured them.
         growth: What grows with the steps of the winner, or of the baseline if that is the winner.
+        unchecked: Why the winner's numerics are not known, empty if they are.
     """
 
     proof: Confirmed
@@ -106,6 +110,7 @@ class Found:
     repeats: list[Repeat] = field(default_factory=list)
     searched: float | None = None
     growth: list[Growth] = field(default_factory=list)
+    unchecked: str = ""
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -127,7 +132,8 @@ class Course:
         plan: What the user says about it.
         observer: Who wants to see it.
         violations: By how much a measurement breaks each limit.
-        gate: Whether settings still learn the same.
+        make_gate: Makes what tells whether settings still learn the same, from a run of the
+            baseline and the seconds that it may take; None where nothing can be trained.
     """
 
     def __init__(
@@ -139,7 +145,7 @@ class Course:
         plan: Plan,
         observer: Observer,
         violations: Violations = lambda measurement: (),
-        gate: Gate = lambda settings, timeout_s: "",
+        make_gate: MakeGate | None = None,
     ) -> None:
         self._lab = lab
         self._search = search
@@ -148,7 +154,7 @@ class Course:
         self._plan = plan
         self._observer = observer
         self._violations = violations
-        self._gate = gate
+        self._make_gate = make_gate
 
     def run(self, base: Settings, expert: Settings) -> Found:
         """From the baseline to what is proven.
@@ -173,7 +179,7 @@ class Course:
         self._observer.note(self._search.run(self._plan.n_trials, guide=guide, anchor=anchor))
         ablation = self._ablate(base)
         proof = self._confirm(base, expert, first, ablation)
-        refused = self._refuse(proof)
+        refused, unchecked = self._refuse(proof)
         winner = proof.winner
         if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[0])):
             diagnoses["winner"] = found
@@ -188,6 +194,7 @@ class Course:
             repeats,
             self._searched(proof, base),
             self._plan.full_run.growth(winner),
+            unchecked,
         )
 
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
@@ -250,25 +257,43 @@ class Course:
         rounds = self._rounds("confirm", NUMERICS, self._plan.max_rounds)
         return confirm(rounds, arms, first, shrunk)
 
-    def _refuse(self, proof: Confirmed) -> list[tuple[str, str]]:
-        """Refuse what may not be frozen; the next best takes its place."""
-        refused = []
+    def _refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
+        """Refuse what may not be frozen; the next best takes its place.
+
+        Returns:
+            Names and reasons, and why the winner's numerics are not known, if they are not.
+        """
+        refused: list[tuple[str, str]] = []
         while proof.found_better:
-            winner = proof.winner
+            winner, baseline = proof.winner, proof.baseline
             self._observer.stage("numerics", f"does {winner.name} learn what the baseline learns?")
-            reason = self._plan.full_run.outgrown(winner, proof.baseline)
-            reason = reason or self._gate(winner.settings, self._budget.left())
+            reason = self._plan.full_run.outgrown(winner, baseline)
             if not reason:
-                break
+                reason, unknown = self._compared(winner, baseline)
+                if not reason:
+                    return refused, unknown
             self._observer.note(f"{winner.name} is refused: {reason}")
             refused.append((winner.name, reason))
             winner.reasons.append(reason)
-        return refused
+        return refused, ""
+
+    def _compared(self, winner: Arm, baseline: Arm) -> tuple[str, str]:
+        """Why the winner may not be frozen, and why that is not known; empty if neither."""
+        if self._make_gate is None:
+            return "", ""
+        trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
+        gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
+        reason = gate(winner.settings, self._budget.left())
+        if not reason:
+            self._observer.note(gate.compared)
+        elif reason.startswith(UNKNOWN) and not gate.must_know(winner.settings):
+            return "", reason
+        return reason, ""
 
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""
         most_s = min(DIAGNOSIS_SHARE * self._budget.seconds, self._budget.left()) / 2
-        if self._lab.typical_s(self._plan.repeat_s) > most_s:
+        if not self._plan.diagnose or self._lab.typical_s(self._plan.repeat_s) > most_s:
             return None
         self._observer.stage("diagnosis", "the loader alone, the model alone")
         found = diagnose(self._lab, settings, together, most_s, self._plan.repeat_s)

@@ -133,6 +133,10 @@ class Gate:
             kind = self._class_of(settings)
         return self._judge(answer, kind, deadline)
 
+    def must_know(self, settings: Settings) -> bool:
+        """Whether settings may only be frozen if they were compared: they change the precision."""
+        return self._class_of(settings) == "precision"
+
     def _judge(self, answer: Answer, kind: str, deadline: float) -> str:
         accepted, said = self._verdict(answer, kind)
         if not accepted and kind == "exact" and not self._fill(self._n_repeats + 1, deadline):
