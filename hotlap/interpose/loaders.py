@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
 from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -78,6 +79,10 @@ class Loaders:
             again(self, loader, first_iter)
             if not first_iter and (seen := iterators.get(self)) is not None:
                 seen.n_iterators += 1
+                if seen.imposed.get("persistent_workers"):
+                    # The script's own loader makes a new iterator, which draws its seed here; a
+                    # kept one does not, and all random numbers after it would be others.
+                    torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:

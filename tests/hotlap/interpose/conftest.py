@@ -50,3 +50,20 @@ class Runs:
 @pytest.fixture
 def runs(tmp_path):
     return Runs(tmp_path)
+
+
+@pytest.fixture
+def interpose():
+    """Interposition on this very process, taken away at the test's end."""
+    from hotlap.interpose import Imposed
+    from hotlap.interpose.interposition import Interposition
+
+    there = []
+
+    def begin(override=(), observe=False, **values):
+        there.append(Interposition(Imposed.of(values, override), observe).install())
+        return there[-1]
+
+    yield begin
+    for interposition in reversed(there):
+        interposition.remove()
