@@ -99,12 +99,13 @@ class Roots:
     @contextlib.contextmanager
     def asleep(self) -> Iterator[None]:
         """Torch's own `Module.__call__` meanwhile."""
+        before: Any = nn.Module.__call__
         self._set(self._plain)
         try:
             yield
         finally:
-            if self._watching:
-                self._set(self._outermost)
+            if self._watching:  # else the last root was found meanwhile
+                self._set(before)
 
     def compiled_again(self, module: nn.Module) -> None:
         """The script has compiled `module` in place, which took a RootCall's place."""
