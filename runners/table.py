@@ -27,9 +27,7 @@ class Table:
         path: The file.
     """
 
-    def __init__(
-        self, header: Mapping[str, Any], rows: Sequence[Row], path: Path = Path()
-    ) -> None:
+    def __init__(self, header: Mapping[str, Any], rows: Sequence[Row], path: Path = Path()) -> None:
         self.header = header
         self.path = path
         self.rows = tuple(rows)
