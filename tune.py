@@ -27,22 +27,24 @@ from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hotlap.job import Job, Window
     from hotlap.measurement import Measurement
-    from reports import Tracking
+    from hotlap.settings import Settings
+    from reports import StudyObserver, Tracking
+    from runners.protocol import Run
     from runners.replay import ReplayRunner
     from search_spaces import Space
-    from studies import Arm, Confirmed
+    from studies import Gate, Lab
 
 OUTPUTS = Path("outputs")
 
-PROVE = 0.4
-"""Share of the budget kept for proving: four arms in fresh processes over at least three rounds."""
-
 WINDOW, WARMUP = 1 / 60, 1 / 20
 """The most of the budget that one trial's window, or its warm-up, may take."""
+
+REPEAT = 1 / 150
+"""The same for a window where many processes tell more than long windows do."""
 
 RECORDING_S = 7 * 24 * 3600.0
 """A recording has no budget; the shares of one are taken of a week."""
@@ -68,7 +70,6 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     from hotlap.job import Job, Window, write_text
     from hotlap.settings import Settings
     from runners.open_runner import open_runner
-    from runners.table_writer import TableWriter
     from studies import provenance, pruners, samplers
 
     runner = replay or open_runner(**vars(config.runner))
@@ -85,7 +86,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     base = Settings.from_dict(config.settings)
     window = shortened(Window(**vars(config.window)), budget.seconds)
     job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
-    objective = objectives.Throughput()
+    objective = objectives.make(config.objective.name, **vars(config.run))
     console = reports.console()
     progress = reports.Progress(console, None if config.record else budget.left(), runner.clock)
     tracking = config.tracking
@@ -108,6 +109,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         observer.stage("probe", f"{name}, results in {folder}")
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
+        objective.check(facts)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))
@@ -127,17 +129,27 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         if config.record:  # the whole space into a table, and no search
             origin = {"versions": versions, "git_commit": commit, "setup_s": budget.spent()}
             header = {**table_header(config, name, job, space, facts), **origin}
+            every = [base, expert, *space.grid()]
             observer.stage("record", f"{space.size} settings into {config.record}")
-            with TableWriter(Path(config.record), header) as rows:
-                every = [base, expert, *space.grid()]
-                said = studies.record(
-                    lab, every, rows, observer, refuse, config.record_repeats, config.n_trials
-                )
-            observer.note(said)
+            observer.note(record(config, lab, every, header, observer, refuse))
             tracker.study_ended(reports.ended_record(study, "finished"), [])
             return DONE
 
-        # Search: the baseline, the expert, then what the sampler proposes.
+        # What a winner has to keep: limits, and what the baseline learns.
+        limits = vars(config.constraints)
+
+        def violations(measurement: Measurement) -> Sequence[float]:
+            return objectives.violations(measurement, limits, facts)
+
+        def class_of(settings: Settings) -> str:
+            return search_spaces.numerics_class(settings, base, wanted)
+
+        def gate(baseline: Run, seconds: float) -> Gate:
+            n_steps = studies.affordable_steps(baseline, seconds)
+            accepts, same_data = objectives.accepts, objectives.same_data
+            return studies.Gate(lab, base, class_of, n_steps, accepts=accepts, same_data=same_data)
+
+        # The course: measure, search, take apart, prove.
         sampler = samplers.make(
             config.sampler.name,
             config.sampler.seed,
@@ -151,26 +163,34 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         ledger = studies.Ledger(
             folder, study, objective.direction, sampler, pruner, identity, replay is not None
         )
-        limits = vars(config.constraints)
-
-        def violations(measurement: Measurement) -> Sequence[float]:
-            return objectives.violations(measurement, limits, facts)
-
-        search = studies.Search(ledger, lab, space, budget, PROVE, violations, refuse)
-        observer.stage("baseline", "your own settings, then what an expert would set")
-        first = search.first("baseline", base)
-        search.first("expert", expert)
-        waits = first.run.measurement.data_wait_share if first else 1.0
-        descent = studies.Descent(space, waits)
-        guide = descent.propose if config.sampler.name in GUIDED else None
-        observer.stage("search", f"{space.size} settings, sampler {config.sampler.name}")
-        observer.note(search.run(config.n_trials, guide=guide))
-
-        # Prove: only these fresh, interleaved measurements are quoted.
-        observer.stage("confirm", "the best against the baseline, interleaved")
-        arms = {"baseline": base, **search.best(config.confirm.n_best), "expert": expert}
-        rounds = config.confirm.max_rounds
-        proof = studies.confirm(lab, arms, budget, 0.0, rounds, config.seed, violations, first)
+        search = studies.Search(ledger, lab, space, budget, studies.PROVE, violations, refuse)
+        plan = studies.Plan(
+            n_trials=config.n_trials,
+            n_best=config.confirm.n_best,
+            max_rounds=config.confirm.max_rounds,
+            guided=config.sampler.name in GUIDED,
+            sampler=config.sampler.name,
+            seed=config.seed,
+            repeat_s=max(window.min_s, budget.seconds * REPEAT),
+            full_run=studies.Endurance(
+                **vars(config.run),
+                limits=studies.Limits.here(
+                    facts.get("memory_bytes"), objectives.device_bytes(facts)
+                ),
+            ),
+            diagnose=not runner.recorded,
+        )
+        course = studies.Course(
+            lab,
+            search,
+            space,
+            budget,
+            plan,
+            observer,
+            violations,
+            None if runner.recorded else gate,
+        )
+        found = course.run(base, expert)
 
         # Freeze what was proven: the winner, or the baseline if nothing was faster.
         origin = {
@@ -178,23 +198,28 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "git_commit": commit,
             "study": study,
             "date": provenance.now(),
+            "facts": facts,
         }
-        path = freeze(config, folder, name, proof, {**origin, "facts": facts})
-        result = reports.Result(
+        files = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
+        path = studies.freeze(files, name, found.proof, origin)
+        n_outcomes = search.n_outcomes()
+        result = reports.result_of(
+            found,
+            expert,
+            config.objective.name,
             workload=name,
             study=study,
             folder=folder,
-            baseline=report_of(proof.arms[0], proof),
-            winner=report_of(proof.winner if proof.found_better else proof.best_tried, proof),
-            expert=next((report_of(a, proof) for a in proof.arms if a.settings == expert), None),
             frozen=path,
             facts=facts,
             versions=versions,
-            n_outcomes=search.n_outcomes(),
+            n_outcomes=n_outcomes,
             dropped=tuple(dropped),
-            warnings=tuple(proof.doubts),
+            warnings=tuple(studies.doubts_of(found, sum(n_outcomes.values()))),
             wall_s=budget.spent(),
             commands=next_commands(config, name, folder, path, tracker),
+            epochs=config.run.epochs,
+            n_epoch_samples=config.run.n_samples,
         )
         reports.write_json(result, folder / "result.json")
         files = [path, folder / "config.yaml", folder / "result.json"]
@@ -228,57 +253,21 @@ def table_header(
     }
 
 
-def freeze(
-    config: TuneConfig, folder: Path, name: str, proof: Confirmed, origin: dict[str, Any]
-) -> Path:
-    """Write the winner's frozen settings into the study's folder, and to `freeze=`."""
-    from hotlap import frozen
+def record(
+    config: TuneConfig,
+    lab: Lab,
+    every: Sequence[Settings],
+    header: dict[str, Any],
+    observer: StudyObserver,
+    refuse: Callable[[Settings], str],
+) -> str:
+    """Record `every` settings value; returns the sentence that says why it ended."""
+    import studies
+    from runners.table_writer import TableWriter
 
-    winner, baseline = proof.winner, proof.arms[0]
-    speedup = winner.speedup(baseline)
-    rate = winner.rate()
-    provenance = {
-        "workload": name,
-        "samples_per_s": rate.value,
-        "samples_per_s_ci95": [rate.low, rate.high],
-        "baseline_samples_per_s": baseline.rate().value,
-        "speedup": speedup.value if proof.found_better else 1.0,
-        "speedup_ci95": [speedup.low, speedup.high] if proof.found_better else None,
-        "tuned": [
-            setting
-            for setting, value in winner.settings.to_dict().items()
-            if value != baseline.settings.to_dict().get(setting, value)
-        ],
-        "trial": winner.name,
-        **origin,
-    }
-    paths = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
-    if not proof.found_better and was_proven(paths[0]):
-        return paths[0]  # of an earlier session; this one had no time to prove it again
-    for path in paths:
-        frozen.dump(path, winner.settings, provenance)
-    return paths[-1]
-
-
-def was_proven(path: Path) -> bool:
-    """Whether the frozen file holds settings that an earlier session proved to be faster."""
-    from hotlap.frozen import load_frozen
-
-    interval = load_frozen(path).provenance.get("speedup_ci95") if path.exists() else None
-    return bool(interval and interval[0] > 1)
-
-
-def report_of(arm: Arm, proof: Confirmed) -> Any:
-    """An arm of the confirm rounds as the reports show it."""
-    import reports
-
-    measured = [t.run.measurement for t in arm.trials.values() if t.run.outcome == "ok"]
-    baseline = proof.arms[0]
-    speedup = None
-    if arm is not baseline:
-        ratio = arm.speedup(baseline)
-        speedup = reports.Ratio(ratio.value, ratio.low, ratio.high)
-    return reports.Arm.of(arm.settings, arm.rate(), measured, speedup)
+    with TableWriter(Path(config.record or ""), header) as rows:
+        repeats, n_trials = config.record_repeats, config.n_trials
+        return studies.record(lab, every, rows, observer, refuse, repeats, n_trials)
 
 
 def next_commands(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conf import check_record, check_space, check_workload
+from conf import check_objective, check_record, check_space, check_workload
 from conf.check_knob import as_yaml, yaml_hint
 from conf.duration import seconds
 from conf.fault import Fault, among, nearest
@@ -65,6 +65,8 @@ TUNE_RANGES = (
     _from_one("confirm.max_rounds", "8"),
     _from_one("n_trials", "50", " or null"),
     _from_one("record_repeats", "1"),
+    Range("run.epochs", lambda v: v is None or v > 0, "more than 0, or null", "90"),
+    _from_one("run.n_samples", "1281167", " or null"),
 )
 TRAIN_RANGES = (
     _from_one("epochs", "1"),
@@ -135,14 +137,8 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
         yield one_of(
             "objective.direction", config.objective.direction, ("maximize", "minimize"), sources
         )
-    elif config.objective.name == "throughput" and config.objective.direction != "maximize":
-        yield Fault(
-            what="the objective throughput is to be minimized",
-            where=sources.where("objective.direction"),
-            right="more samples per second are better",
-            cure="objective.direction=maximize",
-            key="objective.direction",
-        )
+    else:
+        yield from check_objective.faults(config, sources)
     window = config.window
     if 0 < window.max_s < window.min_s:
         yield Fault(

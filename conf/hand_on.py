@@ -18,4 +18,11 @@ def shared_words(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
     """
     flags = [word for folder in folders[1:] for word in ("--config-dir", str(folder))]
     keys = [word.partition("=")[0].lstrip("+~").partition(".")[0] for word in words]
-    return [*flags, *(word for word, key in zip(words, keys, strict=True) if key in SHARED)]
+    shared = (word for word, key in zip(words, keys, strict=True) if key in SHARED)
+    return [*flags, *shared, *_epochs(words)]
+
+
+def _epochs(words: Sequence[str]) -> list[str]:
+    """`run.epochs=90` as train.py takes it, which trains for whole epochs."""
+    given = [word.partition("=")[2] for word in words if word.startswith("run.epochs=")]
+    return [f"epochs={value}" for value in given[-1:] if value.isdecimal() and int(value) > 0]

@@ -47,6 +47,14 @@ class Objective:
 
 
 @dataclass
+class RunConfig:
+    """The full run that the settings are for: its epochs, and the samples of one of them."""
+
+    epochs: Optional[float] = None  # noqa: UP045
+    n_samples: Optional[int] = None  # noqa: UP045
+
+
+@dataclass
 class WindowConfig:
     """How long a trial warms up and is timed, in seconds (see hotlap.job.Window)."""
 
@@ -144,6 +152,7 @@ class TuneConfig(Common):
 
     search_space: Dict[str, Knob] = field(default_factory=dict)  # noqa: UP006
     objective: Objective = field(default_factory=Objective)
+    run: RunConfig = field(default_factory=RunConfig)
     window: WindowConfig = field(default_factory=WindowConfig)
     sampler: SamplerConfig = field(default_factory=SamplerConfig)
     pruner: PrunerConfig = field(default_factory=PrunerConfig)

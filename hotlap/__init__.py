@@ -18,6 +18,7 @@ _HOMES = {
     "Workload": "hotlap.workload",
     "preparing": "hotlap.progress",
     "Step": "hotlap.apply",
+    "autotune": "hotlap.autotune",
     "apply": "hotlap.apply",
     "apply_process": "hotlap.apply",
     "loader": "hotlap.apply",

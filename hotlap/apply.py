@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 from torch.utils.data import IterableDataset
 
@@ -103,9 +104,10 @@ def apply(workload: Workload, settings: Settings) -> Applied:
     # Once more, after the workload's own code had its chance to set flags.
     notes = apply_process(settings)
     device = torch.device(workload.device)
+    feed, settings = _loader(workload, settings, device, notes)
+    _initialise(workload, feed, device)
     module = model(workload.model, settings, device, notes=notes)
     built = optimizer(workload.optimizer, module.parameters(), settings, notes=notes)
-    feed, settings = _loader(workload, settings, device, notes)
     _check_micro_batch(module, settings)
     step = Step(
         module,
@@ -117,6 +119,19 @@ def apply(workload: Workload, settings: Settings) -> Applied:
         split=workload.split,
     )
     return Applied(module, built, feed, step, device, settings, notes)
+
+
+def _initialise(workload: Workload, feed: Iterable[Any], device: torch.device) -> None:
+    """Give lazy parameters their shapes, by a forward pass over one batch.
+
+    Before that they have no memory format, and no optimizer's kernel can be told to fit them. It
+    is the dry run that torch asks for before an optimizer is built (LazyModuleMixin).
+    """
+    if any(is_lazy(parameter) for parameter in workload.model.parameters()):
+        workload.model.to(device)
+        for batch in feed:
+            workload.loss(workload.model, to_device(batch, device, Settings()))
+            break
 
 
 def _check_micro_batch(module: nn.Module, settings: Settings) -> None:

@@ -14,6 +14,9 @@ import torch
 from hotlap.errors import InvalidTrial
 from hotlap.settings import Settings
 
+WHOLE = (str, bytes, int, float, complex)
+"""What is no data of single samples, and goes with each piece of a batch."""
+
 
 def to_device(batch: Any, device: torch.device | str, settings: Settings) -> Any:
     """`batch` on `device`, its 4-D tensors in the memory format of `settings`.
@@ -61,17 +64,20 @@ def has_image_rank(tensor: torch.Tensor) -> bool:
 def pieces(batch: Any, n_samples: int, n: int) -> Iterator[Any]:
     """Cut `batch` of `n_samples` along dimension 0 into pieces of at most `n` samples.
 
-    Scalars, and lists of anything but tensors that are not `n_samples` long, go whole into
-    each piece.
+    Scalars and texts, and lists of anything but tensors that are not `n_samples` long, go whole
+    into each piece.
 
     Raises:
-        InvalidTrial: A tensor's dimension 0 is not the batch's, so only the user knows how to cut.
+        InvalidTrial: A tensor's dimension 0 is not the batch's, or there is an object of another
+            class, so only the user knows how to cut.
     """
     for start in range(0, n_samples, n):
         yield _cut(batch, start, min(start + n, n_samples), n_samples)
 
 
 def _cut(batch: Any, start: int, stop: int, n_samples: int) -> Any:
+    if batch is None or isinstance(batch, WHOLE):
+        return batch
     if isinstance(batch, torch.Tensor):
         if batch.dim() == 0:
             return batch
@@ -90,7 +96,12 @@ def _cut(batch: Any, start: int, stop: int, n_samples: int) -> Any:
             return batch[start:stop]
         values = [_cut(value, start, stop, n_samples) for value in batch]
         return type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)
-    return batch
+    # Given whole, it would be trained on once for each piece.
+    raise InvalidTrial(
+        f"micro_batch_size cannot cut a batch that holds an object of type "
+        f"{type(batch).__name__}; give Workload(split=lambda batch, n: ...), with n_samples, or "
+        "take micro_batch_size=null"
+    )
 
 
 def _object_to(batch: Any, device: torch.device | str, settings: Settings) -> Any:

@@ -21,6 +21,26 @@ class InvalidTrial(HotlapError):
     """These settings cannot be tried on this workload; the trial's outcome is `invalid`."""
 
 
+class NoBatch(InvalidTrial):
+    """The loader gives no batch, at once or when it is read again.
+
+    Args:
+        n_epochs: Epochs that it has given batches for before.
+    """
+
+    def __init__(self, n_epochs: int = 0) -> None:
+        once_only = (
+            f"the loader gave batches in {n_epochs} epoch{'s' * (n_epochs > 1)} and none when the "
+            "next one began: the __iter__ of the dataset (or of the sampler) can be used once "
+            "only; let it return a new iterator each time that it is called"
+        )
+        empty = (
+            "the loader gives no batch: the dataset has fewer samples than batch_size and "
+            "drop_last is on, or it is empty; make the batch smaller or give it more data"
+        )
+        super().__init__(once_only if n_epochs else empty)
+
+
 class Diverged(HotlapError):
     """The loss is not finite, or the optimizer was skipped too often; outcome `diverged`."""
 

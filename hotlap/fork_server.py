@@ -37,6 +37,10 @@ ALWAYS = ("torch._dynamo", "hotlap.worker")
 def main() -> None:
     """Import, then serve orders until standard input ends."""
     orders, answers = _take_pipes()
+    if sys.platform == "linux":
+        # A stopped server sees no end of its orders. Its tuner's end wakes it up; killing it
+        # instead would leave nobody to kill what its trial has started.
+        _prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
     for name in (*filter(None, sys.argv[1].split(",")), *ALWAYS):
         # A module that cannot be imported is the trial's business: it will say so itself.
         with contextlib.suppress(ImportError):

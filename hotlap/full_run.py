@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from hotlap.errors import Diverged, UserInputError
+from hotlap.errors import Diverged, NoBatch, UserInputError
 from hotlap.job import EventLog, Job
 from hotlap.workload import Workload
 
@@ -104,6 +104,7 @@ class FullRun:
 
         Raises:
             Diverged: The loss is not finite.
+            NoBatch: An epoch has no batch.
         """
         signal.signal(signal.SIGTERM, self._ask_to_stop)
         loss: torch.Tensor | None = None
@@ -152,6 +153,8 @@ class FullRun:
             meter.samples += self._workload.count(batch)
             if meter.due():
                 self._report(loss)
+        if not position.step_in_epoch and not self._finished():
+            raise NoBatch(position.epoch)
         return loss
 
     def _report(self, loss: torch.Tensor) -> None:

@@ -23,8 +23,8 @@ from torch.utils.data import IterableDataset
 from hotlap import toolchain
 from hotlap.apply import Applied, apply
 from hotlap.batches import has_image_rank, to_device
-from hotlap.errors import InvalidTrial
-from hotlap.kernels import accepted
+from hotlap.errors import NoBatch
+from hotlap.kernels import accepted, set_kernel
 from hotlap.loading import Resident
 from hotlap.settings import Settings
 from hotlap.workload import Workload
@@ -55,7 +55,8 @@ def facts(workload: Workload, applied: Applied | None = None) -> dict[str, Any]:
         applied: It with settings in force; None puts PyTorch's defaults in force.
 
     Raises:
-        InvalidTrial: The loader gives no batch.
+        NoBatch: The loader gives no batch.
+        InvalidTrial: The samples of a batch cannot be counted.
 
     Returns:
         The versions and the device of `hotlap.toolchain`; of the workload:
@@ -78,6 +79,7 @@ def facts(workload: Workload, applied: Applied | None = None) -> dict[str, Any]:
     }
     applied = applied or apply(workload, Settings())
     batches = _batches(applied)
+    workload.count(batches[0])  # each step asks for it
     found.update(_data(workload, applied, batches))
     found.update(_training(workload, applied, batches[0], bf16=bool(found["bf16"])))
     return found
@@ -158,10 +160,11 @@ def _training(workload: Workload, applied: Applied, batch: Any, bf16: bool) -> d
         for name in SDPA_BACKENDS
         if attention and bf16 and name not in full and _runs(workload, applied, batch, name, True)
     ]
+    kernels = [name for name in accepted(applied.optimizer) if _updates(applied, name)]
     modules = list(applied.model.modules())
     return {
         "optimizer": type(applied.optimizer).__name__,
-        "optimizer_kernels": accepted(applied.optimizer),
+        "optimizer_kernels": kernels,
         "n_parameters": sum(p.numel() for p in applied.model.parameters()),
         "conv2d": any(has_image_rank(p) for p in applied.model.parameters()),
         "batch_norm": any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in modules),
@@ -170,6 +173,19 @@ def _training(workload: Workload, applied: Applied, batch: Any, bf16: bool) -> d
         "sdpa_backends": [name for name in SDPA_BACKENDS if name in full or name in half],
         "sdpa_backends_float32": full,
     }
+
+
+def _updates(applied: Applied, kernel: str) -> bool:
+    """Whether an update with this kernel takes the real gradients: sparse ones, as the case may be.
+
+    Those of the last step are used once more.
+    """
+    set_kernel(applied.optimizer, Settings(optimizer_kernel=kernel), notes=[])
+    try:
+        applied.optimizer.step()
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return True
 
 
 def _runs(workload: Workload, applied: Applied, batch: Any, name: str, bf16: bool = False) -> bool:
@@ -196,10 +212,7 @@ def _batches(applied: Applied) -> list[Any]:
         if time.perf_counter() - start > BATCHES_S:
             break
     if not batches:
-        raise InvalidTrial(
-            "the loader gives no batch: the dataset has fewer samples than batch_size and "
-            "drop_last is on, or it is empty; make the batch smaller or give it more data"
-        )
+        raise NoBatch
     return batches
 
 

@@ -9,13 +9,16 @@ clock in all processes of the machine):
     started   pid
     preparing what, n_done, n_wanted: long work before training, e.g. generating data
     built     startup_s, device, tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
+              side (as the job's), resident (whether one batch lies on the device for good),
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe"
     environment  facts: versions and device of a full run (see hotlap/toolchain.py)
     warmup    a block before the window: like `block`
-    warm      warmup_s, reason ("settled" or "cap")
-    block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready
+    warm      warmup_s, reason ("settled" or "cap"), compile_s
+    block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,
+              host_bytes, open_files, shared_bytes, device_bytes
     timed     compile_s, epoch_start_s, epochs_in_blocks, n_epoch_steps
+    losses    what hotlap/losses.py says, the answer to a job of kind "losses"; `step` meanwhile
     finished  peak_device_bytes, peak_host_bytes, n_skipped_steps
     failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback
 """
@@ -63,10 +66,14 @@ class Job:
         args: Its keyword arguments.
         settings: Settings as plain data (see hotlap.Settings.to_dict).
         window: How to time it.
-        kind: "window" times training, "probe" answers the workload's facts, "full_run" trains.
+        kind: "window" times training, "probe" answers the workload's facts, "full_run" trains,
+            "losses" trains a few steps to compare them.
+        side: For "window": "both" trains, "loader" and "compute" drive one side alone (see
+            hotlap/sides.py).
         seed: For torch, numpy and random before the workload is built.
         import_path: Folders that go first on the worker's sys.path.
-        run: For "full_run": epochs, checkpoint, resume, ... (see hotlap/full_run.py).
+        run: For "full_run": epochs, checkpoint, resume, ... (see hotlap/full_run.py). For
+            "losses": steps.
     """
 
     workload: str
@@ -74,6 +81,7 @@ class Job:
     settings: dict[str, Any] = field(default_factory=dict)
     window: Window = field(default_factory=Window)
     kind: str = "window"
+    side: str = "both"
     seed: int = 0
     import_path: tuple[str, ...] = ()
     run: dict[str, Any] = field(default_factory=dict)

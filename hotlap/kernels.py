@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from hotlap.notes import Note, one_line, tell
@@ -121,6 +122,8 @@ def refusal(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) ->
     Found out by one step of a twin: an optimizer of the same class and arguments over tiny
     parameters, one for each device, dtype and rank in the group.
     """
+    if any(is_lazy(parameter) for parameter in group["params"]):
+        return "a lazy parameter has no shape yet; run one batch through the model first"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         error = _twin_error(built, group, kernel)

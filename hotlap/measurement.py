@@ -9,10 +9,15 @@ No torch here: the tuner derives the same numbers from the same events.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from hotlap.block import Block
+
+__all__ = ["Block", "Measurement", "Rate", "steady_rate", "t_quantile"]
 
 TRIM = 0.2
 
@@ -23,29 +28,6 @@ T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 
          2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
          2.060, 2.056, 2.052, 2.048, 2.045, 2.042)  # fmt: skip
 """Student's t, 97.5 % quantile, for 1 to 30 degrees of freedom."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """A timed piece of training: a whole multiple of `num_workers` steps.
-
-    Attributes:
-        steps: Optimizer updates.
-        samples: Samples trained on.
-        seconds: Wall clock between two device synchronizations.
-        data_wait_s: Of these, seconds blocked in `next(loader)`.
-        other_cpu_share: CPU that others than the trial used, in cores' share 0..1 of the machine.
-        loss: The last step's loss, or None.
-        n_ready: Batches that the loader had ready at the end, None if that cannot be told.
-    """
-
-    steps: int
-    samples: int
-    seconds: float
-    data_wait_s: float = 0.0
-    other_cpu_share: float = 0.0
-    loss: float | None = None
-    n_ready: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +64,8 @@ class Measurement:
         settled: False if warm-up ended by its cap.
         tokens_per_sample: Tokens in a sample, None where that makes no sense.
         num_workers: Loader workers of the trial.
+        side: "both" if it trained, "loader" or "compute" if it drove one side alone.
+        resident: True if one batch lay on the device, so that there was no loader.
     """
 
     blocks: tuple[Block, ...]
@@ -100,6 +84,8 @@ class Measurement:
     settled: bool = True
     tokens_per_sample: int | None = None
     num_workers: int = 0
+    side: str = "both"
+    resident: bool = False
 
     @property
     def steady(self) -> Rate:
@@ -114,13 +100,15 @@ class Measurement:
 
     @property
     def _made_share(self) -> float:
-        if len(self.blocks) < 2 or self.epochs_in_blocks:
+        if self.epochs_in_blocks:
             return 1.0
-        first, last = self.blocks[0], self.blocks[-1]
-        if first.n_ready is None or last.n_ready is None:
-            return 1.0
-        used_up = first.n_ready - last.n_ready
-        taken = sum(block.steps for block in self.blocks[1:])
+        used_up = taken = 0
+        for before, block in itertools.pairwise(self.blocks):
+            # Between two blocks that an epoch's border parts the queue began anew.
+            in_a_row = block.at_step - before.at_step in (block.steps, 0)
+            if in_a_row and before.n_ready is not None and block.n_ready is not None:
+                used_up += before.n_ready - block.n_ready
+                taken += block.steps
         # A queue at rest still goes up and down by one batch a worker, so a few steps tell nothing.
         if used_up <= self.num_workers or taken < FEW_STEPS * self.num_workers:
             return 1.0
@@ -204,6 +192,8 @@ _PLAIN = (
     "notes",
     "tokens_per_sample",
     "num_workers",
+    "side",
+    "resident",
 )
 
 

@@ -14,7 +14,7 @@ from hotlap.batches import pieces, to_device
 from hotlap.errors import InvalidTrial
 from hotlap.precision import autocast, scaler
 from hotlap.settings import Settings
-from hotlap.workload import first_tensor
+from hotlap.workload import count as count_samples
 
 CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
 """Compile modes that replay CUDA graphs, whose outputs the next replay overwrites."""
@@ -55,7 +55,7 @@ class Step:
         self.settings = settings
         self.device = torch.device(device)
         self.scaler = scaler(settings, self.device)
-        self._count = count or (lambda batch: first_tensor(batch).shape[0])
+        self._count = count or count_samples
         self._split = split
         self._scales = self.scaler.is_enabled()
         self._graphs = settings.compile_mode in CUDA_GRAPH_MODES and self.device.type == "cuda"

@@ -13,18 +13,23 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from hotlap.errors import Diverged, HotlapError, InvalidTrial
 from hotlap.job import EventLog, Job, printable
+from hotlap.loading import Resident
 from hotlap.progress import listen
-from hotlap.resources import OtherCpu, peak_host_bytes, shared_memory_hint
+from hotlap.resources import OtherCpu, Usage, peak_host_bytes, shared_memory_hint
 from hotlap.settings import Settings
+from hotlap.sides import compute_nothing, hold
 from hotlap.window import Feed, WindowTimer
 from hotlap.workload import Workload
+
+if TYPE_CHECKING:
+    from hotlap.apply import Applied
 
 OUT_OF_MEMORY = re.compile(
     r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory", re.I
@@ -67,15 +72,25 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
 
         emit("facts", facts=facts(workload))
         return
+    if job.kind == "losses":
+        from hotlap.same_samples import repeatable
+
+        workload = repeatable(workload, job.seed)
     applied = apply.apply(workload, settings)
     settings = applied.settings  # with the workload's own loader arguments
+    resident = isinstance(applied.loader, Resident)
+    if resident and job.side == "loader":
+        raise InvalidTrial("there is no loader to measure: one batch lies on the device for good")
+    alone = job.side == "compute"
     emit(
         "built",
         startup_s=time.monotonic() - started,
         device=str(applied.device),
         tokens_per_sample=workload.tokens_per_sample,
-        num_workers=settings.num_workers,
-        n_epoch_steps=applied.n_epoch_steps,
+        num_workers=0 if alone else settings.num_workers,
+        n_epoch_steps=None if alone else applied.n_epoch_steps,
+        side=job.side,
+        resident=resident,
         notes=applied.notes,
     )
     if job.kind == "full_run":
@@ -87,18 +102,35 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
 
         train(workload, applied, job, emit)
         return
+    if job.kind == "losses":
+        from hotlap import losses
+
+        losses.train(workload, applied, job, emit)
+        return
+    _time(job, workload, applied, emit)
+
+
+def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> None:
+    """The window of one trial, of both sides or of one."""
+    settings = applied.settings
+    n_held = 1
+    if job.side == "compute" and not isinstance(applied.loader, Resident):
+        applied.loader = held = hold(applied.loader)  # the loader is let go, its workers end
+        n_held = len(held.batches)
+    n_workers = 0 if job.side == "compute" else settings.num_workers
     cuda = applied.device.type == "cuda"
     timer = WindowTimer(
-        applied.step,
+        compute_nothing if job.side == "loader" else applied.step,
         Feed(applied.loader, applied.n_epoch_steps),
         workload.count,
         job.window,
-        num_workers=settings.num_workers,
-        n_prefetched=settings.num_workers * settings.prefetch_factor,
-        persistent_workers=settings.persistent_workers,
+        num_workers=n_workers,
+        n_prefetched=n_workers * settings.prefetch_factor,
+        n_held=n_held,
         emit=emit,
         synchronize=(lambda: torch.cuda.synchronize(applied.device)) if cuda else lambda: None,
         other_cpu_share=OtherCpu(),
+        usage=Usage((lambda: torch.cuda.memory_allocated(applied.device)) if cuda else None),
     )
     blocks = timer.run()
     n_skipped = applied.n_skipped_steps()

@@ -16,6 +16,8 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils.data import Dataset
 
+from hotlap.errors import InvalidTrial
+
 
 @dataclass
 class Workload:
@@ -60,12 +62,26 @@ class Workload:
     name: str = "workload"
 
     def count(self, batch: Any) -> int:
-        """Samples in `batch`."""
-        if self.n_samples:
-            return self.n_samples(batch)
+        """Samples in `batch`; see `count` if there is no `n_samples`."""
+        return self.n_samples(batch) if self.n_samples else count(batch)
+
+
+def count(batch: Any) -> int:
+    """The first dimension of the first tensor in `batch`.
+
+    Raises:
+        InvalidTrial: There is none, so only the user knows how many samples it has.
+    """
+    try:
         if type(batch) is list and isinstance(batch[0], torch.Tensor):  # soon told, at each step
             return batch[0].shape[0]
         return first_tensor(batch).shape[0]
+    except (TypeError, IndexError):
+        raise InvalidTrial(
+            f"a batch of type {type(batch).__name__} holds no tensor whose first dimension could "
+            "be its number of samples; tell how to count and to cut it: "
+            "Workload(n_samples=lambda batch: ..., split=lambda batch, n: ...)"
+        ) from None
 
 
 def default_device() -> str:

@@ -1,8 +1,20 @@
 """What is better, what limits a winner keeps, and whether it still learns the same."""
 
-from objectives.constraints import reasons, violations
+from objectives.constraints import device_bytes, reasons, violations
+from objectives.make import make
 from objectives.numerics import accepts, same_data
 from objectives.protocol import Objective
+from objectives.run_time import RunTime
 from objectives.throughput import Throughput
 
-__all__ = ["Objective", "Throughput", "accepts", "reasons", "same_data", "violations"]
+__all__ = [
+    "Objective",
+    "RunTime",
+    "Throughput",
+    "accepts",
+    "device_bytes",
+    "make",
+    "reasons",
+    "same_data",
+    "violations",
+]

@@ -8,6 +8,10 @@ first step and 0.8 % in the mean. A learning rate half as large again, which is 
 was 21 % off in the mean. So the first loss (no update has been amplified yet) is held to a tight
 bound, the mean of all losses to a loose one, and both widen by what the baseline's own repeats
 show.
+
+A small error of the gradient (a learning rate too large by half, parts of a batch left out) shows
+late in losses, and at once in the size of the first update, before anything is amplified. So that
+is compared too, where it is known.
 """
 
 from __future__ import annotations
@@ -26,8 +30,13 @@ bits, so 0.4 % an operation, some of which add up."""
 MEAN = {"rounding": 0.05, "precision": 0.05}
 """How far off the mean loss may be, as a share of it (see the module's text)."""
 
+UPDATE = {"rounding": 0.02, "precision": 0.1}
+"""How far off the size of the first update may be, as a share of it. Gradients have a network's
+depth of roundings more than the loss, and an optimizer that divides by a gradient's size, as Adam
+does, moves a parameter whose true gradient is zero by whatever its rounding error says."""
+
 FLOOR = 1e-5
-"""Below this a loss is zero, and shares of it mean nothing (torch.testing's atol for float32)."""
+"""Losses this close are equal: shares of zero mean nothing (torch.testing's atol for float32)."""
 
 DATA = (
     "num_workers",
@@ -43,6 +52,8 @@ def accepts(
     winner_losses: Sequence[float],
     baseline_losses_repeats: Sequence[Sequence[float]],
     numerics_class: str,
+    winner_update: float | None = None,
+    baseline_updates: Sequence[float | None] = (),
 ) -> tuple[bool, str]:
     """Whether the winner's losses are the baseline's, and the reason in a sentence.
 
@@ -51,6 +62,8 @@ def accepts(
             the same seed (see `same_data`).
         baseline_losses_repeats: The same of the baseline, once for each repeat; at least one.
         numerics_class: The most that the winner's settings change: exact, rounding or precision.
+        winner_update: How far its first update moved the parameters (a norm); None if not known.
+        baseline_updates: The same of each repeat.
 
     Raises:
         ValueError: There is no loss, no repeat, or an unknown class.
@@ -75,10 +88,16 @@ def accepts(
         )
     # A baseline that does not repeat its own bits can demand no more than rounding of others.
     kind = "rounding" if numerics_class == "exact" else numerics_class
-    first = _Comparison("first loss", winner[0], [r[0] for r in repeats], FIRST_STEP[kind])
-    means = [sum(losses) / steps for losses in repeats]
-    mean = _Comparison(f"mean loss of {steps} steps", sum(winner) / steps, means, MEAN[kind])
-    for comparison in (first, mean):
+    # A loss that crosses zero (a difference of two, as a critic's) is no measure of itself.
+    size = sum(abs(loss) for losses in repeats for loss in losses) / (steps * len(repeats))
+    firsts, means = [r[0] for r in repeats], [sum(r) / steps for r in repeats]
+    mean = _Comparison(f"mean loss of {steps} steps", sum(winner) / steps, means, MEAN[kind], size)
+    comparisons = [_Comparison("first loss", winner[0], firsts, FIRST_STEP[kind], size), mean]
+    updates = [update for update in baseline_updates if update is not None]
+    if winner_update is not None and updates:
+        what = "first update's size"
+        comparisons.append(_Comparison(what, winner_update, updates, UPDATE[kind], floor=0.0))
+    for comparison in comparisons:
         if not comparison.fits:
             return False, comparison.sentence
     return True, mean.sentence
@@ -94,12 +113,23 @@ def same_data(winner: Settings, baseline: Settings) -> Settings:
 
 
 class _Comparison:
-    """One number of the winner beside the baseline's repeats."""
+    """One number of the winner beside the baseline's repeats.
 
-    def __init__(self, what: str, value: float, repeats: list[float], share: float) -> None:
+    `size` stands for what is compared where that is near zero; `floor` is always allowed.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        value: float,
+        repeats: list[float],
+        share: float,
+        size: float = 0.0,
+        floor: float = FLOOR,
+    ) -> None:
         centre = sum(repeats) / len(repeats)
         spread = max(repeats) - min(repeats)
-        allowed = share * max(abs(centre), FLOOR) + spread + FLOOR
+        allowed = share * max(abs(centre), size) + spread + floor
         self.fits = abs(value - centre) <= allowed
         self.sentence = (
             f"its {what} is {value:.6g} and the baseline's {centre:.6g}: a difference of "

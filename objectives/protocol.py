@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 from hotlap.measurement import Measurement
 
@@ -20,5 +21,21 @@ class Objective(Protocol):
     def unit(self) -> str:
         """The value's unit, for people."""
 
+    def check(self, facts: Mapping[str, Any]) -> None:
+        """Whether the value can be had for a workload with these facts, before a trial is run.
+
+        Raises:
+            UserInputError: It cannot; the sentence says what to type.
+        """
+
     def value(self, measurement: Measurement) -> float:
-        """The number to optimize."""
+        """The number to optimize; the worst one for a measurement without blocks.
+
+        The measurement may be that of a trial midway, or hold a single one of its blocks.
+        """
+
+    def speedup(self, value: float, baseline: float) -> float:
+        """How many times as fast `value` is as the baseline's; above 1 is better.
+
+        It is not a number where either was not measured.
+        """

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hotlap.measurement import Measurement
 from objectives.protocol import Direction
@@ -20,6 +23,13 @@ class Throughput:
     direction: Direction = "maximize"
     unit: str = "samples/s"
 
+    def check(self, facts: Mapping[str, Any]) -> None:
+        """Any workload has a rate."""
+
     def value(self, measurement: Measurement) -> float:
         """Samples per second; 0 for a measurement without blocks."""
         return measurement.samples_per_s
+
+    def speedup(self, value: float, baseline: float) -> float:
+        """The ratio of the rates."""
+        return value / baseline if value > 0 and baseline > 0 else math.nan

@@ -1,11 +1,15 @@
 """What a person sees: progress, the final table, result.json, MLflow."""
 
+from reports.arm import Arm, Ratio
+from reports.contribution import Contribution, Refusal
+from reports.doubt import Doubt
 from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
 from reports.observer import StudyObserver
+from reports.of_study import result_of
 from reports.open_tracking import console, open_tracking, study_that_ends
 from reports.progress import Progress
-from reports.result import Arm, Contribution, Ratio, Result, write_json
+from reports.result import Result, write_json
 from reports.table import markdown, print_result
 from reports.tracking import Tracking, ended_record, run_record, study_record, trial_record
 from reports.training import TrainingProgress
@@ -13,10 +17,12 @@ from reports.training import TrainingProgress
 __all__ = [
     "Arm",
     "Contribution",
+    "Doubt",
     "MlflowTracking",
     "NoTracking",
     "Progress",
     "Ratio",
+    "Refusal",
     "Result",
     "StudyObserver",
     "Tracking",
@@ -26,6 +32,7 @@ __all__ = [
     "markdown",
     "open_tracking",
     "print_result",
+    "result_of",
     "run_record",
     "study_record",
     "study_that_ends",

@@ -63,9 +63,10 @@ class StudyObserver:
     def trial_ended(self, trial: Tried) -> None:
         """A trial has ended: print its line and keep its record."""
         run = trial.run
+        measured = run.measurement.samples_per_s
         if trial.kind == "baseline" and run.outcome == "ok":
-            self._baseline = run.measurement.samples_per_s
-        rate = trial.value if run.outcome in ("ok", "pruned") and trial.value > 0 else None
+            self._baseline = measured
+        rate = measured if run.outcome in ("ok", "pruned") and measured > 0 else None
         facts: dict[str, Any] = {"settings": trial.settings, "wall_s": run.wall_s}
         self._progress.trial_ended(
             trial.number, run.outcome, rate, reason=run.reason, kind=trial.kind, **facts

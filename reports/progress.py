@@ -142,8 +142,8 @@ class Progress:
             Text.assemble(
                 f"{name} {number}  ",
                 (outcome, STYLES.get(outcome, "red")),
-                # The ratios that count in a confirm run are those within its round.
-                self._rate_and_speedup(samples_per_s, compare=kind != "confirm"),
+                # Elsewhere the ratios that count are those within a round.
+                self._rate_and_speedup(samples_per_s, compare=kind in NEW),
                 f"  {assignments(settings.changed())}",
                 (f"  ({wall_s:.1f} s{self._left(', ')})", "dim"),
             )

@@ -1,15 +1,24 @@
-"""The end of a study on the screen: the compared arms, what was found, what to type next."""
+"""The end of a study, on the screen and as Markdown: arms, what was found, what to type next."""
 
 from __future__ import annotations
 
-from rich import box
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reports.result import Arm, Contribution, Ratio, Result
-from reports.text import MISSING, assignments, clock, milliseconds, number, percent, size, times
-from reports.text import value as written
+from reports.arms import SIDE_HEADINGS, arms_table, cells, headings, side_rows, sides_table
+from reports.contributions import (
+    HEADINGS,
+    contribution_cells,
+    contributions_table,
+    payback_sentences,
+)
+from reports.doubt import Doubt, parts, title
+from reports.result import Result
+from reports.sentences import sentences
+from reports.text import assignments
 
 ONE_LINE_WIDTH = 100
 """From this many columns on, a number and its interval fit on one line."""
@@ -21,20 +30,28 @@ def print_result(result: Result, console: Console) -> None:
     Commands and paths are never broken into lines, so that they can be pasted.
     """
     console.print()
-    console.print(_arms(result, wide=console.width >= ONE_LINE_WIDTH))
+    console.print(arms_table(result, wide=console.width >= ONE_LINE_WIDTH))
     for name, arm in result.arms.items():
         if changed := arm.settings.changed():
             console.print(_hanging(f"{name}: ", assignments(changed)), highlight=False)
+    if sides := sides_table(result):
+        console.print(sides)
     console.print()
     for sentence in sentences(result):
         console.print(Text(sentence))
     if result.contributions:
         console.print()
-        console.print(_contributions(result.contributions))
+        console.print(contributions_table(result))
+    for sentence in payback_sentences(result):
+        console.print(Text(sentence))
+    if result.refused:
+        console.print()
+    for refusal in result.refused:
+        console.print(_hanging(f"refused {refusal.name}: ", refusal.why), highlight=False)
     if result.warnings:
         console.print()
-    for line in result.warnings:
-        console.print(Text(f"warning: {line}", style="yellow"))
+    for doubt in result.warnings:
+        _print_doubt(doubt, console)
     if result.commands:
         console.print()
     for purpose, command in result.commands.items():
@@ -46,107 +63,52 @@ def print_result(result: Result, console: Console) -> None:
     console.print(Text.assemble((f"{what}: ", "bold"), str(where)), soft_wrap=True)
 
 
-def sentences(result: Result) -> list[str]:
-    """What was found, in plain sentences."""
-    said = []
-    speedup = result.winner.speedup
-    own = result.baseline.settings.changed()
-    baseline = "its own baseline" if own else "PyTorch's defaults"
-    if result.found_better and speedup is not None:
-        said.append(
-            f"The winner trains {times(speedup.value)} as fast as {baseline} "
-            f"(95 % interval {_interval(speedup)})."
-        )
-        if (extra_s := result.winner.compile_s - result.baseline.compile_s) >= 1:
-            said.append(_compile_sentence(extra_s, speedup.value))
-    else:
-        same = baseline if own else "the default"
-        said.append(f"Nothing better than {same} was found, so {same} is frozen.")
-    if result.diagnosis:
-        said.append(result.diagnosis)
-    counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
-    n_trials = sum(result.n_outcomes.values())
-    said.append(f"{n_trials} trials ({counts or 'none'}) in {clock(result.wall_s)}.")
-    return said
-
-
 def markdown(result: Result) -> str:
     """The same as Markdown, for MLflow's description of the study."""
-    head = "| | samples/s | speedup | step | data wait | peak host | peak device | changed |"
-    rows = [head, "|" + " --- |" * 8]
-    for name, arm in result.arms.items():
-        cells = [f"**{name}**", *_cells(arm, " "), f"`{assignments(arm.settings.changed())}`"]
-        rows.append(f"| {' | '.join(cells)} |")
-    parts = ["\n".join(rows), *sentences(result)]
+    rows = [
+        [f"**{name}**", *cells(result, arm, " "), f"`{assignments(arm.settings.changed())}`"]
+        for name, arm in result.arms.items()
+    ]
+    told = [_table(["", *headings(result), "changed"], rows)]
+    if sides := side_rows(result):
+        told.append(_table(["", *SIDE_HEADINGS], sides))
+    told += sentences(result)
     if result.contributions:
-        lines = ["| setting | value | default | brings | |", "| --- | --- | --- | --- | --- |"]
-        lines += [f"| {' | '.join(_contribution_cells(c))} |" for c in result.contributions]
-        parts.append("\n".join(lines))
-    parts += [f"Warning: {line}" for line in result.warnings]
-    parts += [f"{purpose}:\n\n    {command}" for purpose, command in result.commands.items()]
-    return "\n\n".join(parts)
+        told.append(_table(HEADINGS, [contribution_cells(c) for c in result.contributions]))
+    told += payback_sentences(result)
+    told += [f"Refused {refusal.name}: {refusal.why}" for refusal in result.refused]
+    told += [_doubt_markdown(doubt) for doubt in result.warnings]
+    told += [f"{purpose}:\n\n    {command}" for purpose, command in result.commands.items()]
+    return "\n\n".join(told)
 
 
-def _arms(result: Result, wide: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, title_justify="left")
-    table.title = Text(result.workload, style="bold")
-    table.add_column("", no_wrap=True)
-    for heading in ("samples/s", "speedup", "step", "data wait", "peak host", "peak device"):
-        table.add_column(heading if wide else heading.replace(" ", "\n"), justify="right")
-    for name, arm in result.arms.items():
-        style = "bold green" if name == "winner" else ""
-        table.add_row(name, *_cells(arm, " " if wide else "\n"), style=style)
-    return table
+def _print_doubt(doubt: Doubt | str, console: Console) -> None:
+    said = parts(doubt)
+    console.print(Text(f"{title(doubt)}: {said['sentence']}", style="yellow"))
+    for name, key in _MORE:
+        if text := said[key]:
+            console.print(_hanging(f"  {name.lower()}: ", text, style=""), highlight=False)
 
 
-def _cells(arm: Arm, separator: str) -> list[str]:
-    """One row: a number and its interval are parted by `separator`."""
-    rate = f"{number(arm.rate.value)}{separator}{_interval_of_rate(arm)}"
-    speedup = "1.00x"
-    if arm.speedup is not None:
-        speedup = f"{times(arm.speedup.value)}{separator}{_interval(arm.speedup)}"
-    memory = [size(arm.peak_host_bytes), size(arm.peak_device_bytes)]
-    return [rate, speedup, milliseconds(arm.step_time_s), percent(arm.data_wait_share), *memory]
+def _doubt_markdown(doubt: Doubt | str) -> str:
+    said = parts(doubt)
+    text = f"{title(doubt).capitalize()}: {said['sentence']}"
+    more = [f"{name}: {said[key]}" for name, key in _MORE if said[key]]
+    return ". ".join([text, *more])
 
 
-def _interval(ratio: Ratio) -> str:
-    return f"[{ratio.low:.2f}, {ratio.high:.2f}]"
+_MORE = (("Likely cause", "cause"), ("What to do", "advice"))
 
 
-def _interval_of_rate(arm: Arm) -> str:
-    low, high = number(arm.rate.low), number(arm.rate.high)
-    return "[?]" if MISSING in (low, high) else f"[{low}, {high}]"
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _compile_sentence(extra_s: float, speedup: float) -> str:
-    """When compiling pays.
-
-    What the winner does in t seconds takes the baseline speedup * t: each second saves speedup - 1.
-    """
-    return (
-        f"Compiling takes {number(extra_s, 2)} s more than the baseline's warm-up and has paid "
-        f"for itself after {clock(extra_s / (speedup - 1))} of training."
-    )
-
-
-def _contributions(contributions: tuple[Contribution, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("setting", "value", "default", "brings", ""):
-        table.add_column(heading, justify="right" if heading == "brings" else "left")
-    for contribution in contributions:
-        table.add_row(*_contribution_cells(contribution), style="" if contribution.kept else "dim")
-    return table
-
-
-def _contribution_cells(c: Contribution) -> list[str]:
-    brings = f"{times(c.ratio.value)} {_interval(c.ratio)}"
-    return [c.setting, written(c.value), written(c.default), brings, "" if c.kept else "dropped"]
-
-
-def _hanging(head: str, text: str) -> Table:
+def _hanging(head: str, text: str, style: str = "bold") -> Table:
     """`text` beside `head`, its further lines under its first."""
     grid = Table.grid()
     grid.add_column(no_wrap=True)
     grid.add_column()
-    grid.add_row(Text(head, style="bold"), Text(text))
+    grid.add_row(Text(head, style=style), Text(text))
     return grid

@@ -5,6 +5,7 @@ from search_spaces.auto import refusal, shm_need_bytes
 from search_spaces.expert import expert
 from search_spaces.hardware import WORDS, machine_facts, words
 from search_spaces.knob import Knob, When
+from search_spaces.numerics import numerics_class
 from search_spaces.space import Space
 from search_spaces.suggest import fingerprint, grid, params_of, size, suggest
 
@@ -18,6 +19,7 @@ __all__ = [
     "fingerprint",
     "grid",
     "machine_facts",
+    "numerics_class",
     "params_of",
     "refusal",
     "shm_need_bytes",

@@ -1,26 +1,60 @@
 """How a search goes: probe, search, confirm; racing; what is kept of it."""
 
+from studies.ablate import Ablation, Contribution, ablate
+from studies.anchor import Anchor
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
+from studies.course import PROVE, Course, Found, Plan
 from studies.descent import Descent
+from studies.diagnosis import Diagnosis, diagnose
+from studies.endurance import Endurance
 from studies.folder import held, new_folder
+from studies.found_doubts import doubts_of
+from studies.freezing import freeze
+from studies.gate import Gate, affordable_steps
+from studies.growth import Growth, Limits, growths
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
+from studies.noise import Noise, Repeat
 from studies.recorder import record
+from studies.rounds import Rounds
 from studies.samplers import constraints_of
 from studies.search import Search
 
 __all__ = [
+    "PROVE",
+    "Ablation",
+    "Anchor",
     "Arm",
     "Budget",
     "Confirmed",
+    "Contribution",
+    "Course",
     "Descent",
+    "Endurance",
+    "Found",
+    "Gate",
     "Lab",
     "Ledger",
+    "Noise",
+    "Plan",
+    "Repeat",
+    "Rounds",
+    "Diagnosis",
+    "Growth",
+    "Lab",
+    "Ledger",
+    "Limits",
     "Search",
+    "ablate",
+    "affordable_steps",
     "confirm",
+    "doubts_of",
+    "freeze",
     "constraints_of",
+    "diagnose",
+    "growths",
     "held",
     "known_facts",
     "new_folder",

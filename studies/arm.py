@@ -1,4 +1,4 @@
-"""Arm: one settings value in the confirm rounds, and its speedup over the baseline with the doubt.
+"""Arm: one settings value in the rounds, and its speedup over another one with the doubt.
 
 Round for round an arm is divided by the baseline of the same round, so that what changes from
 round to round (a neighbour, a warmer chip) falls out. The geometric mean of the ratios is quoted,
@@ -33,6 +33,7 @@ class Arm:
         trials: Its trial in each round it took part in, by round.
         n_compared: So many arms are compared with the baseline, this one among them.
         reasons: Why it cannot win, whatever its rate; empty if it can.
+        sign: 1 where a larger value is better, -1 where a smaller one is.
     """
 
     name: str
@@ -40,19 +41,26 @@ class Arm:
     trials: dict[int, Trial] = field(default_factory=dict)
     n_compared: int = 1
     reasons: list[str] = field(default_factory=list)
+    sign: int = 1
 
     def rates(self) -> dict[int, float]:
-        """Its value in each round in which it ended well."""
+        """The objective's value in each round in which it ended well."""
         return {r: t.value for r, t in self.trials.items() if t.run.outcome == "ok" and t.value > 0}
 
     def rate(self) -> Rate:
         """Its value over the rounds with a 95 % interval of its own."""
         return log_interval(list(self.rates().values()))
 
+    def throughput(self) -> Rate:
+        """Samples per second over the rounds with a 95 % interval, whatever the objective is."""
+        ended = [t.run.measurement for t in self.trials.values() if t.run.outcome == "ok"]
+        return log_interval([m.samples_per_s for m in ended if m.samples_per_s > 0])
+
     def ratios(self, other: Arm) -> list[float]:
-        """Its value divided by the other's, for each round in which both ended well."""
+        """How many times better it is, for each round in which both ended well."""
         theirs = other.rates()
-        return [value / theirs[r] for r, value in self.rates().items() if r in theirs]
+        ratios = [value / theirs[r] for r, value in self.rates().items() if r in theirs]
+        return ratios if self.sign > 0 else [1 / ratio for ratio in ratios]
 
     def speedup(self, baseline: Arm) -> Rate:
         """Its ratio to the baseline, with an interval that holds for all arms together."""

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from hotlap.errors import StudyFailed, UserInputError
-from hotlap.job import Job, write_text
+from hotlap.job import Job, Window, write_text
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
 from studies.protocols import Objective, Observer, Trial
 
 Stop = Callable[[list[float], list[float]], bool]
-"""Called after each block with the rates of warm-up and window so far; True stops the trial."""
+"""Called after each block with the objective's values of the warm-up's and the window's blocks so
+far, each as if the trial had this one alone; True stops the trial."""
 
 
 class Lab:
@@ -29,6 +30,9 @@ class Lab:
         folder: The study's folder; trial 7 gets `trials/0007` in it.
         objective: What is better.
         observer: Who wants to see it.
+
+    Attributes:
+        sign: 1 if a larger value is better, -1 if a smaller one is.
     """
 
     def __init__(
@@ -44,8 +48,10 @@ class Lab:
         self._folder = folder
         self._objective = objective
         self._observer = observer
+        self.sign = 1 if objective.direction == "maximize" else -1
+        self._start = runner.clock()
         self._next = _next_number(folder)
-        self._walls: list[float] = []
+        self._walls: dict[float | None, list[float]] = {}
 
     def facts(self, timeout_s: float) -> dict[str, Any]:
         """The workload's facts, asked of a worker, since the tuner never runs user code.
@@ -81,28 +87,60 @@ class Lab:
         settings: Settings,
         timeout_s: float,
         stop: Stop = lambda warmup, window: False,
+        max_s: float | None = None,
+        side: str = "both",
     ) -> Trial:
-        """Run one trial with `settings`."""
+        """Run one trial with `settings`.
+
+        Args:
+            kind: What it is for: "baseline", "search", "confirm", ...
+            settings: What to try.
+            timeout_s: Wall clock that it may take.
+            stop: Whether it has lost already.
+            max_s: The longest window, if shorter than the job's own.
+            side: "both", or "loader" or "compute" alone (see hotlap.job.Job).
+        """
         number = self._begin(kind, settings)
+        events: list[dict[str, Any]] = []
         warmup: list[float] = []
         window: list[float] = []
 
         def watch(event: dict[str, Any]) -> bool:
             if event["event"] not in ("warmup", "block"):
+                events.append(event)  # what a value is made of besides blocks
                 return False
-            rate = event["samples"] / max(event["seconds"], 1e-9)
-            (window if event["event"] == "block" else warmup).append(rate)
-            self._observer.block(rate)
+            self._observer.block(event["samples"] / max(event["seconds"], 1e-9))
+            if side != "both":
+                return False
+            (window if event["event"] == "block" else warmup).append(self._alone(events, event))
             return stop(warmup, window)
 
-        job = replace(self._job, settings=settings.to_dict())
+        window_ = self._window(max_s)
+        job = replace(self._job, settings=settings.to_dict(), window=window_, side=side)
         run = self._runner.run(job, self._trial_folder(number), watch, timeout_s)
-        if run.outcome == "ok":
-            self._walls.append(run.wall_s)
+        if run.outcome == "ok" and side == "both":
+            self._walls.setdefault(max_s, []).append(run.wall_s)
         ran_out = run.outcome == "timeout" and run.wall_s >= timeout_s
-        trial = Trial(number, kind, settings, run, self._value(run, warmup), ran_out)
+        # One side alone has no value: nobody trains like that.
+        value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
+        trial = Trial(number, kind, settings, run, value, ran_out, self.now())
         self._observer.trial_ended(trial)
         return trial
+
+    def block_values(self, measurement: Measurement) -> list[float]:
+        """The objective's value of each block, as if the trial had this one alone."""
+        alone = [replace(measurement, blocks=(block,)) for block in measurement.blocks]
+        return [self._objective.value(one) for one in alone]
+
+    def losses(self, settings: Settings, n_steps: int, timeout_s: float) -> Run:
+        """Losses of `n_steps` steps to compare them; the last event has them (hotlap/losses.py).
+
+        It is no trial: nothing is timed, and it gets a folder of its own in `numerics`.
+        """
+        job = replace(self._job, kind="losses", settings=settings.to_dict(), run={"steps": n_steps})
+        folder = self._folder / "numerics"
+        number = sum(1 for _ in folder.glob("[0-9]*"))
+        return self._runner.run(job, folder / f"{number:04d}", lambda event: False, timeout_s)
 
     def refuse(self, kind: str, settings: Settings, reason: str) -> Trial:
         """A trial with the outcome `invalid` that is not run, because `reason` is known before."""
@@ -114,10 +152,28 @@ class Lab:
         self._observer.trial_ended(trial)
         return trial
 
-    @property
-    def typical_s(self) -> float:
-        """Wall clock of a trial that ended well, the median of this session's; 0 before any."""
-        return statistics.median(self._walls) if self._walls else 0.0
+    def now(self) -> float:
+        """Seconds since this lab was opened, on the clock on which trials take their time."""
+        return self._runner.clock() - self._start
+
+    def typical_s(self, max_s: float | None = None) -> float:
+        """Wall clock of a trial that ended well, the median of this session's; 0 before any.
+
+        Args:
+            max_s: The longest window of such a trial; before any of these, other ones count.
+        """
+        walls = self._walls.get(max_s) or [w for found in self._walls.values() for w in found]
+        return statistics.median(walls) if walls else 0.0
+
+    def _alone(self, events: list[dict[str, Any]], block: dict[str, Any]) -> float:
+        one = Measurement.from_events([*events, {**block, "event": "block"}])
+        return self._objective.value(one)
+
+    def _window(self, max_s: float | None) -> Window:
+        window = self._job.window
+        if max_s is None or max_s >= window.max_s:
+            return window
+        return replace(window, max_s=max_s, min_s=min(window.min_s, max_s))
 
     def _begin(self, kind: str, settings: Settings) -> int:
         number = self._next

@@ -23,10 +23,13 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DatabaseError
 
 from hotlap.errors import UserInputError
+from studies.racing import RacingPruner
 
 FILE = "study.db"
 IDENTITY = "identity"
 """Attribute of the study: what two sessions must have in common to share it."""
+LEVEL = "baseline_level"
+"""Attribute of the study: the first session's (see studies/anchor.py)."""
 
 
 class Ledger:
@@ -83,6 +86,18 @@ class Ledger:
         self.trials.append(trial)
         self._races.add_trial(trial)
         self._stored.add_trial(trial)
+
+    def first_level(self, new: float) -> float:
+        """The baseline's level that all values are scaled to; `new` if there is none yet."""
+        if LEVEL not in self._stored.user_attrs:
+            self._stored.set_user_attr(LEVEL, new)
+        level: float = self._stored.user_attrs[LEVEL]
+        return level
+
+    def expect_noise(self, spread: float) -> None:
+        """Tell the pruner how much processes differ that run the same (0.02 is 2 %)."""
+        if isinstance(self._races.pruner, RacingPruner):
+            self._races.pruner.process_noise = spread
 
     def has_lost(self, rates: Sequence[float]) -> bool:
         """Whether the pruner would stop a trial whose blocks had these `rates` so far."""

@@ -25,6 +25,10 @@ class Space(Protocol):
     def grid(self) -> Iterator[Settings]:
         """All settings there are."""
 
+    @property
+    def size(self) -> int:
+        """How many settings there are."""
+
     def neighbours(self, settings: Settings) -> Iterator[tuple[str, Any, Settings]]:
         """Settings that differ in one knob: its name, its value there, the settings."""
 
@@ -46,11 +50,13 @@ class Trial:
 
     Attributes:
         number: Counts the measured trials of a study from 0; the trial's folder bears it.
-        kind: "baseline", "expert", "search" or "confirm".
+        kind: "baseline", "expert", "repeat" (of the baseline), "search", "ablate", "confirm" or
+            "diagnosis" (one side alone).
         settings: What was tried.
         run: What came of it.
         value: The objective's value; 0 if nothing was measured.
         ran_out: Whether it was ended because the time that the stage gave it was over.
+        ended_s: When it ended, on the runner's clock.
     """
 
     number: int
@@ -59,6 +65,7 @@ class Trial:
     run: Run
     value: float
     ran_out: bool = False
+    ended_s: float = 0.0
 
 
 class Observer(Protocol):

@@ -28,7 +28,7 @@ class RacingPruner(BasePruner):
         error: The probability with which a trial as good as the best is stopped, 0..1.
         min_blocks: A trial with fewer blocks is never stopped, and is nobody's rival.
         process_noise: Relative standard deviation between processes that run the same (from an A/A
-            run): blocks of one process know nothing of it. 0.02 means 2 %.
+            run): blocks of one process know nothing of it. 0.02 means 2 %. It may be set later.
 
     Raises:
         ValueError: An argument lies outside of its range.
@@ -45,7 +45,7 @@ class RacingPruner(BasePruner):
             raise ValueError(f"process_noise is {process_noise}; it is a share from 0")
         self._error = error
         self._min_blocks = min_blocks
-        self._process_noise = process_noise
+        self.process_noise = process_noise
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         """Whether `trial` has lost already."""
@@ -82,7 +82,7 @@ class RacingPruner(BasePruner):
         n, mean = len(rates), _mean(rates)
         variance = sum((rate - mean) ** 2 for rate in rates) / (n - 1)
         blocks = float(stdtrit(n - 1, 1 - error)) * math.sqrt(variance / n)
-        process = float(ndtri(1 - error)) * self._process_noise * abs(mean)
+        process = float(ndtri(1 - error)) * self.process_noise * abs(mean)
         return math.hypot(blocks, process)
 
 

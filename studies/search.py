@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import optuna
-from optuna.samplers import RandomSampler
 from optuna.study import StudyDirection
-from optuna.trial import FixedTrial, FrozenTrial, TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from hotlap.errors import StudyFailed
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
+from studies.anchor import Anchor
 from studies.budget import Budget
 from studies.lab import Lab
 from studies.ledger import Ledger
 from studies.outcomes import told
+from studies.proposals import Proposals
 from studies.protocols import Space, Trial
 from studies.samplers import CONSTRAINTS, constrain
 
@@ -29,17 +30,6 @@ HOPELESS_BLOCKS = 2
 
 LONGEST_SHARE = 0.25
 """No trial may take more than this share of the whole budget."""
-
-DRAWS = 100
-"""So many neighbours of a repeated proposal are drawn; then the grid is walked for what is left."""
-
-
-class Told(NamedTuple):
-    """What Optuna was told of a trial."""
-
-    state: TrialState
-    value: float | None
-    violations: list[float]
 
 
 class Search:
@@ -69,16 +59,14 @@ class Search:
         self._ledger = ledger
         self._study = ledger.study
         self._lab = lab
-        self._space = space
         self._budget = budget
         self._keep = keep
         self._violations = violations
         self._refuse = refuse
-        self._random = random.Random(len(ledger.trials))
-        self._chance = optuna.create_study(sampler=RandomSampler(seed=len(ledger.trials)))
-        self._seen: dict[object, Told] = {}
+        self._proposals = Proposals(ledger.study, space, len(ledger.trials))
+        self._factor = 1.0
         for trial in ledger.trials:
-            self._remember(trial)
+            self._proposals.remember(trial)
 
     def first(self, kind: str, settings: Settings) -> Trial | None:
         """Measure known settings (baseline, expert), unless they have been.
@@ -89,14 +77,14 @@ class Search:
         Raises:
             StudyFailed: The baseline fails: then so would everything else.
         """
-        known = self._seen.get(settings.key())
+        known = self._proposals.known(settings)
         if kind != "baseline":
-            if known is not None or self._budget.left(self._keep) <= self._lab.typical_s:
+            if known is not None or self._budget.left(self._keep) <= self._lab.typical_s():
                 return None
-            return self._measure(kind, settings, self._ask(settings))
+            return self._measure(kind, settings, self._proposals.ask(settings))
         if known is not None and known.state == TrialState.COMPLETE:
             return None
-        trial = self._measure(kind, settings, self._ask(settings))
+        trial = self._measure(kind, settings, self._proposals.ask(settings))
         if trial.run.outcome != "ok":
             raise StudyFailed(
                 f"{trial.run.traceback.strip()}\n\n"
@@ -119,6 +107,22 @@ class Search:
             for t in good[:n]
         }
 
+    def value_of(self, settings: Settings) -> float | None:
+        """The search's own value of these settings, None if they were not measured."""
+        known = self._proposals.known(settings)
+        return None if known is None else known.value
+
+    def level(self, new: float) -> float:
+        """The baseline's first level, logarithm of its value; `new` if this is the first session.
+
+        Values of all sessions are scaled to it (see studies/anchor.py).
+        """
+        return self._ledger.first_level(new)
+
+    def expect_noise(self, spread: float) -> None:
+        """Tell the racing pruner how much processes differ that run the same (0.02 is 2 %)."""
+        self._ledger.expect_noise(spread)
+
     def n_outcomes(self) -> dict[str, int]:
         """How many trials ended how, earlier sessions included."""
         ended = [t.user_attrs["outcome"] for t in self._ledger.trials]
@@ -129,6 +133,7 @@ class Search:
         n_trials: int | None,
         enqueued: Iterable[Settings] = (),
         guide: Callable[[Settings], Settings | None] | None = None,
+        anchor: Anchor | None = None,
     ) -> str:
         """Search until the budget's share is spent. Returns the sentence that says why it ended.
 
@@ -137,72 +142,40 @@ class Search:
             enqueued: Settings to try first.
             guide: Proposes, from the best settings so far, what to try before the sampler is
                 asked; None when it has nothing more (see studies/descent.py).
+            anchor: Follows the machine's drift; None takes values as they are.
         """
-        waiting = [settings for settings in enqueued if settings.key() not in self._seen]
+        waiting = [settings for settings in enqueued if self._proposals.known(settings) is None]
         while True:
-            if n_trials is not None and len(self._seen) >= n_trials:
+            if n_trials is not None and len(self._proposals) >= n_trials:
                 return f"all {n_trials} trials are done"
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
-            if self._budget.left(self._keep) <= self._lab.typical_s:
+            if self._budget.left(self._keep) <= self._lab.typical_s():
                 return "the time for searching is spent"
             if waiting:
                 settings = waiting.pop(0)
-                asked = self._ask(settings)
+                asked = self._proposals.ask(settings)
             elif guide is not None and (guided := self._guided(guide)) is not None:
-                settings, asked = guided, self._ask(guided)
+                settings, asked = guided, self._proposals.ask(guided)
             else:
-                proposal = self._propose()
+                proposal = self._proposals.next()
                 if proposal is None:
                     return "every settings value of the space has been tried"
                 settings, asked = proposal
             if reason := self._refuse(settings):
                 self._tell(self._lab.refuse("search", settings, reason), asked)
-            else:
-                self._measure("search", settings, asked)
+                continue
+            if anchor is not None:
+                anchor.before_trial()
+                self._factor = anchor.factor
+            self._measure("search", settings, asked)
 
     def _guided(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
         """The guide's next untried proposal."""
         for incumbent in self.best(1).values():
             while (settings := guide(incumbent)) is not None:
-                if settings.key() not in self._seen:
+                if self._proposals.known(settings) is None:
                     return settings
         return None
-
-    def _propose(self) -> tuple[Settings, optuna.Trial | None] | None:
-        asked = self._study.ask()
-        settings = self._space.suggest(asked)
-        known = self._seen.get(settings.key())
-        if known is None:
-            return settings, asked
-        # A repeat says where the sampler believes the best to be. It is told again what is known,
-        # nothing is measured or recorded, and something untried close by is taken instead.
-        # Asking on would cost a Gaussian process seconds for each repeat.
-        constrain(asked, known.violations)
-        self._study.tell(asked, known.value, known.state)
-        untried = self._untried(asked.params)
-        return None if untried is None else (untried, self._ask(untried))
-
-    def _untried(self, params: Mapping[str, Any]) -> Settings | None:
-        """Untried settings that differ from `params` in as few knobs as is soon found."""
-        names = list(params)
-        for draw in range(DRAWS):
-            dropped = self._random.sample(names, min(len(names), 1 + draw * len(names) // DRAWS))
-            kept = {name: value for name, value in params.items() if name not in dropped}
-            self._chance.enqueue_trial(kept)  # the other knobs are drawn
-            settings = self._space.suggest(self._chance.ask())
-            if settings.key() not in self._seen:
-                return settings
-        return next((s for s in self._space.grid() if s.key() not in self._seen), None)
-
-    def _ask(self, settings: Settings) -> optuna.Trial | None:
-        """Optuna's trial for known settings; None if they lie outside of the space."""
-        params = self._space.params_of(settings)
-        if not params or self._space.suggest(FixedTrial(params)).key() != settings.key():
-            return None
-        self._study.enqueue_trial(params)
-        asked = self._study.ask()
-        self._space.suggest(asked)
-        return asked
 
     def _measure(self, kind: str, settings: Settings, asked: optuna.Trial | None) -> Trial:
         most, left = self._budget.seconds * LONGEST_SHARE, self._budget.left(self._keep)
@@ -215,7 +188,8 @@ class Search:
         return trial
 
     def _tell(self, trial: Trial, asked: optuna.Trial | None, unfinished: bool = False) -> None:
-        state, value = (TrialState.FAIL, None) if unfinished else told(trial.run, trial.value)
+        value = trial.value * self._factor
+        state, value_told = (TrialState.FAIL, None) if unfinished else told(trial.run, value)
         violations = [float(v) for v in self._violations(trial.run.measurement)]
         attributes = {
             "number": trial.number,
@@ -224,20 +198,23 @@ class Search:
             "reason": trial.run.reason,
             "settings": trial.settings.to_dict(),
             "wall_s": trial.run.wall_s,
+            "drift_factor": self._factor,
             CONSTRAINTS: violations,
         }
         # Of a trial that failed, blocks are no rate that could be compared.
-        rates = _rates(trial) if state == TrialState.COMPLETE else []
-        ended = self._ended(asked, state, value, rates, attributes)
+        values: list[float] = []
+        if state == TrialState.COMPLETE:
+            values = self._scaled(self._lab.block_values(trial.run.measurement))
+        ended = self._ended(asked, state, value_told, values, attributes)
         self._ledger.record(ended)
-        self._remember(ended)
+        self._proposals.remember(ended)
 
     def _ended(
         self,
         asked: optuna.Trial | None,
         state: TrialState,
         value: float | None,
-        rates: Sequence[float],
+        values: Sequence[float],
         attributes: dict[str, Any],
     ) -> FrozenTrial:
         if asked is None:
@@ -245,34 +222,33 @@ class Search:
                 state=state,
                 value=value,
                 user_attrs=attributes,
-                intermediate_values=dict(enumerate(rates)),
+                intermediate_values=dict(enumerate(values)),
             )
-        for step, rate in enumerate(rates):
-            asked.report(rate, step)
+        for step, of_block in enumerate(values):
+            asked.report(of_block, step)
         for key, attribute in attributes.items():
             asked.set_user_attr(key, attribute)
         constrain(asked, attributes[CONSTRAINTS])
         return self._study.tell(asked, value, state)
 
-    def _remember(self, trial: FrozenTrial) -> None:
-        if trial.state == TrialState.FAIL:
-            return  # unfinished: it may be tried again
-        settings = Settings.from_dict(trial.user_attrs["settings"])
-        violations = trial.user_attrs[CONSTRAINTS]
-        self._seen[settings.key()] = Told(trial.state, trial.value, violations)
-
     def _stop(self, warmup: list[float], window: list[float]) -> bool:
         if window:
-            return self._ledger.has_lost(window)
-        late = warmup[1:]
-        return len(late) >= HOPELESS_BLOCKS and max(late) * HOPELESS < self._best_rate()
+            return self._ledger.has_lost(self._scaled(window))
+        late = self._scaled(warmup[1:])
+        if len(late) < HOPELESS_BLOCKS:
+            return False
+        best = self._best_of_a_trial()
+        if self._lab.sign > 0:
+            return max(late) * HOPELESS < best
+        return min(late) > best * HOPELESS
 
-    def _best_rate(self) -> float:
-        """The best trial's mean rate over its blocks, whatever the objective makes of them."""
-        rates = [list(t.intermediate_values.values()) for t in self._ledger.trials]
-        return max((sum(r) / len(r) for r in rates if r), default=0.0)
+    def _best_of_a_trial(self) -> float:
+        """The best trial's mean value over its blocks, whatever the objective makes of them all."""
+        blocks = [list(t.intermediate_values.values()) for t in self._ledger.trials]
+        means = [sum(values) / len(values) for values in blocks if values]
+        if self._lab.sign > 0:
+            return max(means, default=0.0)
+        return min(means, default=math.inf)
 
-
-def _rates(trial: Trial) -> list[float]:
-    """Samples per second of each block of the window."""
-    return [block.samples / block.seconds for block in trial.run.measurement.blocks]
+    def _scaled(self, values: Sequence[float]) -> list[float]:
+        return [value * self._factor for value in values]

@@ -156,6 +156,39 @@ def test_what_cannot_be_pickled_is_named(part):
     assert spawn_error(rows()) == ""
 
 
+class Words(Rows):
+    def __getitem__(self, i):
+        return torch.tensor([i % 10]), i % 2
+
+
+def test_a_kernel_that_refuses_the_real_gradients_is_none_of_the_workload_s():
+    made = rows(
+        model=nn.Sequential(nn.Embedding(10, 4, sparse=True), nn.Flatten(), nn.Linear(4, 2)),
+        dataset=Words(),
+        optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=0.1, **kernel),
+    )
+    assert facts(made)["optimizer_kernels"] == ["for_loop", "foreach"]
+
+
+def test_lazy_layers_are_seen_for_what_they_become():
+    model = nn.Sequential(nn.LazyLinear(8), nn.Unflatten(1, (2, 2, 2)), nn.LazyConv2d(2, 1))
+    found = facts(rows(model=nn.Sequential(model, nn.Flatten(), nn.LazyLinear(2))))
+    assert found["conv2d"] and found["optimizer_kernels"] == ["for_loop", "foreach", "fused"]
+
+
+class Graph:
+    def __init__(self, samples):
+        self.x, self.y = (torch.stack([torch.as_tensor(s[i]) for s in samples]) for i in (0, 1))
+
+
+def test_a_batch_of_the_user_s_own_class_is_refused_before_any_trial():
+    made = rows(collate_fn=Graph, loss=lambda model, batch: row_loss(model, (batch.x, batch.y)))
+    with pytest.raises(hotlap.errors.InvalidTrial, match=r"type Graph .* Workload\(n_samples="):
+        facts(made)
+    made.n_samples = lambda batch: len(batch.y)
+    assert facts(made)["batch_size"] == 8
+
+
 def test_an_empty_loader_is_an_error_that_says_what_to_do():
     with pytest.raises(hotlap.errors.InvalidTrial, match="make the batch smaller"):
         facts(rows(dataset=Rows(n=4)))

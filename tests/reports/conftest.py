@@ -1,4 +1,6 @@
+import dataclasses
 import io
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -6,7 +8,9 @@ from rich.console import Console
 
 from hotlap.measurement import Block, Measurement, Rate
 from hotlap.settings import Settings
-from reports.result import Arm, Contribution, Ratio, Result
+from reports.arm import Arm, Ratio
+from reports.contribution import Contribution, Refusal
+from reports.result import Result
 
 GIB = 1024**3
 
@@ -69,6 +73,75 @@ def result(tmp_path: Path) -> Result:
             "all trials": "mlflow ui --backend-store-uri sqlite:////outputs/mlflow.db",
         },
     )
+
+
+@dataclass
+class Said:
+    """A doubt as the studies make them."""
+
+    name: str = "machine-busy"
+    sentence: str = "others used 31 % of this machine's CPU during 12 of 20 trials"
+    cause: str = "another job runs on this machine"
+    advice: str = "tune while it is as busy as it will be in the full run; who it is: top"
+
+
+@pytest.fixture
+def full_result(result: Result) -> Result:
+    """The same study with everything that a result may hold."""
+    winner = dataclasses.replace(
+        result.winner,
+        startup_s=2.6,
+        samples_per_step=32.0,
+        n_epoch_steps=1000,
+        loader=Rate(2100.0, 2050.0, 2150.0),
+        compute=Rate(820.0, 815.0, 825.0),
+        stall_share=0.009,
+    )
+    baseline = dataclasses.replace(
+        result.baseline,
+        loader=Rate(450.0, 440.0, 460.0),
+        compute=Rate(741.0, 735.0, 747.0),
+        stall_share=0.46,
+    )
+    plain = dataclasses.replace(winner, compile_s=0.2, startup_s=2.5)
+    compiled = Contribution("compile_mode", "default", "none", Ratio(1.25, 1.2, 1.3), without=plain)
+    pinned = Contribution(
+        "pin_memory + non_blocking",
+        (True, True),
+        (False, False),
+        Ratio(1.001, 0.99, 1.01),
+        kept=False,
+        reason="its interval holds 1.00",
+        without=winner,
+    )
+    return dataclasses.replace(
+        result,
+        baseline=baseline,
+        winner=winner,
+        contributions=(*result.contributions, compiled, pinned),
+        warnings=(Said(),),
+        noise="Processes that run the same differ by 1.2 %; less than 1.5 % cannot be shown.",
+        diagnosis={
+            "baseline": "data-bound: the loader delivers 450 of the 741 samples/s that the model "
+            "could take",
+            "winner": "compute-bound: the model takes 820 samples/s, the loader could deliver 2100",
+        },
+        searched=2.31,
+        refused=(Refusal("trial 12", "its loss is nan at step 3"),),
+        epochs=90.0,
+        n_epoch_samples=1_281_167,
+    )
+
+
+@pytest.fixture
+def run_time_result(full_result: Result) -> Result:
+    """The same study, had it been asked for the shortest run."""
+    times = {"baseline": Rate(23050.0, 22800.0, 23300.0), "winner": Rate(11525.0, 11400.0, 11650.0)}
+    arms = {
+        name: dataclasses.replace(getattr(full_result, name), run_time=time)
+        for name, time in times.items()
+    }
+    return dataclasses.replace(full_result, objective="run_time", **arms)
 
 
 @pytest.fixture

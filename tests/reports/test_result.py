@@ -6,13 +6,14 @@ import pytest
 
 from hotlap.measurement import Rate
 from hotlap.settings import Settings
-from reports.result import Arm, Ratio, to_dict, write_json
+from reports.arm import Arm, Ratio
+from reports.result import to_dict, write_json
 
 
 def test_result_json_holds_the_headline_numbers_under_stable_keys(result, tmp_path):
     write_json(result, tmp_path / "result.json")
     data = json.loads((tmp_path / "result.json").read_text())
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert data["found_better"] is True
     assert data["winner"]["speedup"] == {"value": 2.02, "low": 1.98, "high": 2.07}
     assert data["winner"]["rate"]["value"] == 812.4
@@ -22,6 +23,36 @@ def test_result_json_holds_the_headline_numbers_under_stable_keys(result, tmp_pa
     assert data["contributions"][1]["kept"] is False
     assert data["n_outcomes"]["pruned"] == 9
     assert data["frozen"] == str(result.frozen)
+
+
+def test_result_json_holds_the_doubts_as_objects(full_result, result):
+    (doubt,) = to_dict(full_result)["warnings"]
+    assert doubt["name"] == "machine-busy"
+    assert doubt["sentence"].startswith("others used 31 %")
+    assert doubt["cause"] and doubt["advice"]
+    (plain,) = to_dict(result)["warnings"]
+    assert plain == {"name": "", "sentence": result.warnings[0], "cause": "", "advice": ""}
+
+
+def test_result_json_holds_what_the_stages_found(full_result):
+    data = json.loads(json.dumps(to_dict(full_result)))
+    assert data["searched"] == 2.31
+    assert data["noise"].startswith("Processes")
+    assert list(data["diagnosis"]) == ["baseline", "winner"]
+    assert data["refused"] == [{"name": "trial 12", "why": "its loss is nan at step 3"}]
+    assert data["winner"]["compute"]["value"] == 820.0
+    assert data["winner"]["stall_share"] == 0.009
+    assert data["baseline"]["run_time"] is None
+    together = data["contributions"][-1]
+    assert together["setting"] == "pin_memory + non_blocking"
+    assert together["value"] == [True, True] and together["reason"]
+    assert together["without"]["compile_s"] == 41.2
+
+
+def test_result_json_holds_the_run_time(run_time_result):
+    data = json.loads(json.dumps(to_dict(run_time_result)))
+    assert (data["objective"], data["epochs"]) == ("run_time", 90.0)
+    assert data["winner"]["run_time"] == {"value": 11525.0, "low": 11400.0, "high": 11650.0}
 
 
 def test_result_json_has_only_finite_numbers(result, tmp_path):
@@ -57,6 +88,7 @@ def test_an_arm_takes_means_of_its_processes_and_the_peak_of_their_memory(measur
     assert arm.peak_host_bytes == measurement.peak_host_bytes
     assert arm.gpu["gpu_power_w"] == 200.0
     assert arm.n_runs == 2
+    assert arm.samples_per_step == 32
     assert arm.rate.value == 600.0
 
 

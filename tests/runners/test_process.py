@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import subprocess
@@ -173,8 +174,11 @@ with ProcessRunner(preload=["torch"]) as runner:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_is_left_when_the_tuner_is_interrupted_or_killed(tmp_path, number):
+@pytest.mark.parametrize(
+    ("number", "server_stopped"),
+    [(signal.SIGINT, False), (signal.SIGKILL, False), (signal.SIGKILL, True)],
+)
+def test_nothing_is_left_when_the_tuner_is_interrupted_or_killed(tmp_path, number, server_stopped):
     tuner = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(TUNER), str(tmp_path / "trial"), str(HERE)],
         cwd=ROOT,
@@ -183,19 +187,26 @@ def test_nothing_is_left_when_the_tuner_is_interrupted_or_killed(tmp_path, numbe
         stderr=subprocess.DEVNULL,
         text=True,
     )
+    left = []
     try:
         line = tuner.stdout.readline().split()
         assert line[0] == "started"
         assert tuner.stdout.readline().startswith("built")
         worker = psutil.Process(int(line[1]))
         assert wait_until(lambda: len(worker.children()) >= 2)
-        left = [*psutil.Process(tuner.pid).children(), worker, *worker.children(recursive=True)]
+        (server,) = psutil.Process(tuner.pid).children()
+        left = [server, worker, *worker.children(recursive=True)]
+        if server_stopped:
+            server.suspend()
         tuner.send_signal(number)
         tuner.wait(30)
         assert wait_until(lambda: all(gone(process.pid) for process in left))
     finally:
         tuner.kill()
         tuner.stdout.close()
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def _after_three_blocks():
@@ -218,3 +229,36 @@ def test_no_more_servers_are_kept_than_memory_is_for(tmp_path, monkeypatch):
             )
             assert runner.run(job, tmp_path / str(i), lambda event: False, 60).outcome == "ok"
             assert len(runner._servers) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "outcome", "words"),
+    [
+        ("time.sleep(600)", "timeout", "did not say 'ready' in time"),
+        ("os._exit(3)", "crash", "ended with code 3"),
+    ],
+)
+def test_a_server_that_does_not_start_costs_the_trial_its_time_and_no_more(
+    tmp_path, module, outcome, words
+):
+    (tmp_path / "bad_start.py").write_text(f"import os, time\n{module}\n")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with ProcessRunner(preload=["bad_start"], env=env) as runner:
+        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
+        found = runner.run(job, tmp_path / "trial", lambda event: False, timeout_s=3)
+        assert (found.outcome, found.events) == (outcome, ())
+        assert words in found.reason
+        assert not runner._servers
+
+
+def test_a_server_that_is_stopped_costs_the_trial_its_time_and_no_more(tmp_path):
+    with ProcessRunner(preload=["torch"]) as runner:
+        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
+        assert runner.run(job, tmp_path / "0", lambda event: False, 120).outcome == "ok"
+        (server,) = (psutil.Process(s._process.pid) for s in runner._servers.values())
+        server.suspend()
+        assert (
+            runner.run(job, tmp_path / "1", lambda event: False, timeout_s=2).outcome == "timeout"
+        )
+        assert gone(server.pid)
+        assert runner.run(job, tmp_path / "2", lambda event: False, 120).outcome == "ok"

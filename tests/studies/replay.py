@@ -15,16 +15,21 @@ from search_spaces import Knob, Space
 from studies import (
     Budget,
     Confirmed,
+    Course,
+    Found,
     Lab,
     Ledger,
+    Plan,
+    Rounds,
     Search,
     confirm,
     constraints_of,
     pruners,
     samplers,
 )
+from studies.course import PROVE
 
-KEEP = 0.4
+KEEP = PROVE
 BASE = Settings()
 EXPERT = Settings(num_workers=2, pin_memory=True)
 KNOBS: dict[str, dict[str, Any]] = {
@@ -82,7 +87,16 @@ class Replay:
     def proven(self, expert: Settings = EXPERT, **options: Any) -> Confirmed:
         """The confirm stage."""
         arms = {"baseline": self.base, **self.search.best(2), "expert": expert}
-        return confirm(self.lab, arms, self.budget, 0.0, 8, **options)
+        rounds = Rounds(self.lab, "confirm", self.budget.left, 8, **options)
+        return confirm(rounds, arms)
+
+    def studied(self, expert: Settings = EXPERT, gate: Any = None, **plan: Any) -> Found:
+        """The whole course."""
+        more = {"gate": gate} if gate else {}
+        course = Course(
+            self.lab, self.search, self.space, self.budget, Plan(**plan), self.seen, **more
+        )
+        return course.run(self.base, expert)
 
     def outcomes(self, kind: str) -> list[str]:
         """How this session's trials of a kind ended."""

@@ -82,6 +82,9 @@ class SimulatedRunner:
         self._interrupt_at = interrupt_at
         self.ran: list[Settings] = []
 
+    def clock(self) -> float:
+        return self._clock()
+
     def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
         settings = Settings.from_dict(job.settings)
         if len(self.ran) == self._interrupt_at:

@@ -9,7 +9,7 @@ from hotlap.errors import StudyFailed
 from hotlap.job import Job, Window
 from hotlap.settings import Settings
 from objectives import Throughput
-from studies import Budget, Lab, confirm
+from studies import Budget, Lab, Rounds, confirm
 
 FAST = Settings(num_workers=4)
 SECOND = Settings(num_workers=1)
@@ -46,7 +46,8 @@ def prove(tmp_path):
             seen.trials.clear()
         budget = Budget(budget_s, clock=clock)
         more = {"violations": violations} if violations else {}
-        proof = confirm(lab, arms, budget, 0.0, max_rounds, seed, **more)
+        rounds = Rounds(lab, "confirm", budget.left, max_rounds, seed, **more)
+        proof = confirm(rounds, arms)
         return proof, seen.trials, budget
 
     return run

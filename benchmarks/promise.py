@@ -1,0 +1,226 @@
+"""The promise holds: a full run with the frozen file is as fast as the file says, within 5 %.
+
+    python -m benchmarks.promise
+    python -m benchmarks.promise --models resnet18 --frozen outputs/resnet18/<time>/frozen.yaml
+    python -m benchmarks.promise --budget 30m --folder promise
+
+For each workload, as a user does it: tune.py with a budget (unless the frozen file is given), then
+train.py with the file it froze, on the same data. Side by side: the rate that the file promises,
+with its 95 % interval, and the rate of the full run.
+
+What is compared. The promise is the rate of steady training with the epochs' starts spread over
+their steps; start-up and compilation are left out. The full run's figure is the same: the samples
+of its whole epochs divided by their seconds, each from before its loader is started until the
+device has done its last step, and the first epoch left out, since start-up, compilation and a
+queue that filled meanwhile are in it. `train.py says` is the rate that train.py itself prints: all
+that came after the run's very first step. So it lacks the start of the first epoch and has the
+batches that were fetched while the first step compiled; over a few epochs both weigh little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from hotlap.frozen import load_frozen  # noqa: E402
+from hotlap.job import EventReader  # noqa: E402
+
+CLAIM = 0.05
+"""The full run is within this share of the promise."""
+
+WORDS = {
+    "resnet18": ("data.n_images=1024",),
+    "gpt_small": ("data.n_bytes=1000000",),
+    "detector": ("data.n_images=512",),
+}
+"""Data for each workload, so that an epoch takes about a minute on two cores."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a frozen file says, in samples per second."""
+
+    samples_per_s: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class FullRun:
+    """What a full run reached, in samples per second.
+
+    Attributes:
+        epochs: Of each whole epoch after the first, its start included.
+        whole: Of all of them together.
+        said: What train.py printed.
+    """
+
+    epochs: tuple[float, ...]
+    whole: float
+    said: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One workload."""
+
+    model: str
+    promise: Promise
+    run: FullRun
+
+    @property
+    def ratio(self) -> float:
+        """The full run's rate as a share of the promised one."""
+        return self.run.whole / self.promise.samples_per_s
+
+    @property
+    def kept(self) -> bool:
+        """Whether the full run is within the claim."""
+        return abs(self.ratio - 1) <= CLAIM
+
+
+def main(argv: list[str]) -> int:
+    """Run all workloads and print the table; 0 if every promise was kept."""
+    args = arguments(argv)
+    print(f"before: {uptime()}\n{versions()}", flush=True)
+    rows = []
+    with _folder(args.folder) as folder:
+        for i, model in enumerate(args.models):
+            words = [*(() if args.no_sizes else WORDS.get(model, ())), *args.more]
+            path = Path(args.frozen[i]).absolute() if args.frozen else None
+            path = path or study(folder, model, words, args)
+            run = full_run(folder, model, path, words, args)
+            rows.append(Row(model, promise(path), run))
+            print(f"{model}: {path}", flush=True)
+    print(table(rows))
+    broken = [row.model for row in rows if not row.kept]
+    print(f"claim: within {CLAIM:.0%} of the promise; not so: {', '.join(broken) or 'none'}")
+    print(f"after:  {uptime()}")
+    return 1 if broken else 0
+
+
+def arguments(argv: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.promise", description=(__doc__ or "").partition("\n\n")[0]
+    )
+    parser.add_argument("--models", nargs="+", default=list(WORDS), help="the workloads")
+    parser.add_argument("--frozen", nargs="+", help="a frozen file for each; no study is run")
+    parser.add_argument("--budget", default="10m", help="of each study")
+    parser.add_argument("--epochs", type=int, default=3, help="that count; one more is trained")
+    parser.add_argument("--folder", type=Path, help="keep studies and runs here; none: nowhere")
+    parser.add_argument("--no-sizes", action="store_true", help="the models' own data as it is")
+    parser.add_argument("--verbose", action="store_true", help="show what the scripts print")
+    parser.add_argument("more", nargs="*", help="further words for both scripts, after --")
+    args = parser.parse_args(argv)
+    if args.frozen and len(args.frozen) != len(args.models):
+        parser.error(f"{len(args.models)} models and {len(args.frozen)} frozen files; one for each")
+    if args.epochs < 1:
+        parser.error("--epochs takes 1 or more")
+    return args
+
+
+def study(folder: Path, model: str, words: Sequence[str], args: argparse.Namespace) -> Path:
+    """Run tune.py in `folder`; returns the frozen file."""
+    frozen = folder / f"{model}.yaml"
+    mine = (f"budget={args.budget}", f"freeze={frozen}")
+    _script("tune.py", folder, [f"+model={model}", *mine, *words], args.verbose)
+    return frozen
+
+
+def full_run(
+    folder: Path, model: str, frozen: Path, words: Sequence[str], args: argparse.Namespace
+) -> FullRun:
+    """Run train.py with the frozen file in `folder`; returns what it reached."""
+    before = set(folder.glob(f"outputs/{model}/full-*"))
+    # A checkpoint in the midst of an epoch would be in the epoch's seconds.
+    mine = (f"settings={frozen}", f"epochs={args.epochs + 1}", "checkpoint_every_s=1000000")
+    _script("train.py", folder, [f"+model={model}", *mine, *words], args.verbose)
+    (new,) = set(folder.glob(f"outputs/{model}/full-*")) - before
+    return figures(EventReader(new).new())
+
+
+def promise(frozen: Path) -> Promise:
+    """What the frozen file says."""
+    said = load_frozen(frozen).provenance
+    if not said.get("samples_per_s") or not said.get("samples_per_s_ci95"):
+        raise SystemExit(f"{frozen} promises no rate; give a file that tune.py has frozen")
+    low, high = said["samples_per_s_ci95"]
+    return Promise(said["samples_per_s"], low, high)
+
+
+def figures(events: Sequence[dict[str, Any]]) -> FullRun:
+    """What a full run's events say; see hotlap/full_run.py for them."""
+    seconds = [event["seconds"] for event in events if event["event"] == "epoch"]
+    trained = events[-1]
+    # train.py counts the samples from the second step on.
+    samples = trained["samples"] * trained["steps"] / (trained["steps"] - 1)
+    each = samples / len(seconds)
+    later = seconds[1:]
+    return FullRun(
+        epochs=tuple(each / s for s in later),
+        whole=each * len(later) / sum(later),
+        said=trained["samples_per_s"],
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """One line a workload, rates in samples per second."""
+    head = ("workload", "promised", "full run", "ratio", "kept", "train.py says", "ratio", "epochs")
+    lines = [head]
+    for row in rows:
+        said, run = row.promise, row.run
+        lines.append(
+            (
+                row.model,
+                f"{said.samples_per_s:.4g} [{said.low:.4g}, {said.high:.4g}]",
+                f"{run.whole:.4g}",
+                f"{row.ratio:.3f}",
+                "yes" if row.kept else "no",
+                f"{run.said:.4g}",
+                f"{run.said / said.samples_per_s:.3f}",
+                " ".join(f"{rate:.4g}" for rate in run.epochs),
+            )
+        )
+    widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(head))]
+    texts = ("".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    return "\n".join(texts)
+
+
+def _script(name: str, folder: Path, words: Sequence[str], verbose: bool) -> None:
+    command = [sys.executable, str(ROOT / name), *words, "tracking=none"]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdout=None if verbose else subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(f"{done.stdout or ''}\n{name} ended with code {done.returncode}")
+
+
+@contextlib.contextmanager
+def _folder(kept: Path | None) -> Iterator[Path]:
+    """A folder for the studies and runs: the user's own, or one that is thrown away."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.absolute()
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

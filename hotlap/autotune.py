@@ -1,0 +1,54 @@
+"""One line at a script's top: `hotlap.autotune("frozen.yaml")`.
+
+For a script that is started in its own way. What is read when a process starts (OpenMP's waiting,
+the allocator), and threads that already run, come too late then; it says so.
+`python -m hotlap run` has no such limits.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hotlap.frozen import load_frozen
+from hotlap.interpose import Imposed, begin
+from hotlap.interpose.ending import tell_at_end
+from hotlap.notes import logger
+
+if TYPE_CHECKING:
+    from hotlap.interpose.interposition import Interposition
+
+
+def autotune(path: str | Path) -> None:
+    """Put a frozen file in force on this script, from here on.
+
+    What was made before (a DataLoader, a model that was called) stays as it is. Settings that come
+    too late, and those that find nothing to be put in force on, are logged as warnings.
+
+    Raises:
+        FrozenFileError: The file cannot be read; all mistakes at once, each with its line.
+    """
+    imposed = Imposed.of_frozen(load_frozen(path))
+    if begin(imposed, _tell_late):
+        tell_at_end(imposed, [])
+    else:
+        logger.warning(
+            "autotune(%s) does nothing: hotlap has settings in force in this process already", path
+        )
+
+
+def _tell_late(interposition: Interposition) -> None:
+    for note in interposition.notes:
+        logger.warning("%s comes too late: %s", note["setting"], note["reason"])
+
+
+class _CallableModule(types.ModuleType):
+    """This module can be called: `hotlap.autotune` is it and, by the contract, a function too."""
+
+    def __call__(self, path: str | Path) -> None:
+        return autotune(path)
+
+
+sys.modules[__name__].__class__ = _CallableModule

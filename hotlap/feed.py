@@ -1,0 +1,101 @@
+"""Feed: batches without end out of a loader, with the time spent in it counted."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from hotlap.errors import NoBatch
+from hotlap.queue_depth import ready_batches
+
+Clock = Callable[[], float]
+
+
+class Feed:
+    """Batches without end: the loader goes round, and the time blocked in it is counted.
+
+    Args:
+        loader: Gives an iterator for each epoch.
+        n_epoch_steps: Batches of an epoch, None if unknown.
+        clock: Seconds.
+        ready: Batches that an iterator has ready, None if that cannot be told.
+
+    Attributes:
+        wait_s: Seconds blocked in the loader since the start, epoch starts included.
+        now: The clock when the last batch had come.
+        n_taken: Batches taken since the start.
+        n_epochs: Epochs begun.
+        n_epoch_steps: Batches of an epoch, None until it is known.
+    """
+
+    def __init__(
+        self,
+        loader: Iterable[Any],
+        n_epoch_steps: int | None,
+        clock: Clock = time.perf_counter,
+        ready: Callable[[Iterator[Any]], int | None] = ready_batches,
+    ) -> None:
+        self._loader = loader
+        self._clock = clock
+        self._ready = ready
+        self._iterator: Iterator[Any] = iter(())
+        self._n_before = 0  # batches taken before this epoch
+        self.now = 0.0
+        self.wait_s = 0.0
+        self.n_taken = 0
+        self.n_epochs = 0
+        self.n_epoch_steps = n_epoch_steps
+
+    def next(self) -> Any:
+        """The next batch.
+
+        Raises:
+            NoBatch: The loader gives no batch, or none any more.
+        """
+        # Runs at each step, and a step may take half a millisecond: hardly a line too many.
+        clock = self._clock
+        start = clock()
+        try:
+            batch = next(self._iterator)
+        except StopIteration:
+            batch = self._next_epoch()
+        self.n_taken += 1
+        self.now = now = clock()
+        self.wait_s += now - start
+        return batch
+
+    @property
+    def n_in_epoch(self) -> int:
+        """Batches taken of the current epoch."""
+        return self.n_taken - self._n_before
+
+    def n_ready(self) -> int | None:
+        """Batches ready to be taken, None if that cannot be told."""
+        return self._ready(self._iterator)
+
+    def n_left(self) -> float:
+        """Batches of the epoch that were not taken yet, ready ones among them; inf if unknown."""
+        return math.inf if self.n_epoch_steps is None else self.n_epoch_steps - self.n_in_epoch
+
+    def restart(self) -> None:
+        """Begin a new epoch at the next batch, whatever is left of this one.
+
+        Ending the workers takes its time as it does at an epoch's own end, and counts as waiting.
+        """
+        start = self._clock()
+        self._iterator = iter(())
+        self._n_before = self.n_taken
+        self.wait_s += self._clock() - start
+
+    def _next_epoch(self) -> Any:
+        if self.n_epochs and self.n_in_epoch:
+            self.n_epoch_steps = self.n_in_epoch
+        self._iterator = iter(self._loader)
+        self.n_epochs += 1
+        self._n_before = self.n_taken
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            raise NoBatch(self.n_epochs - 1) from None

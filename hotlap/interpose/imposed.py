@@ -1,0 +1,70 @@
+"""Imposed: the settings that hotlap puts in force on a script, and which of them.
+
+In a script "default" means: as the script does it. So a settings file, which names every setting,
+says more than is wanted; imposed are the settings that differ from PyTorch's default, and those
+that the file's provenance lists as tuned (a winner may well be `num_workers: 0` where the script
+itself takes 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hotlap.frozen import Frozen
+from hotlap.settings import NAMES, NEEDS_WORKERS, Settings
+
+
+@dataclass(frozen=True)
+class Imposed:
+    """Settings, and the names of those that win over the script's own way.
+
+    Attributes:
+        settings: All values; only those in `names` are looked at.
+        names: What is imposed.
+        override: Names that win even over what a script asks for about determinism, precision
+            and compilation.
+    """
+
+    settings: Settings = Settings()
+    names: frozenset[str] = frozenset()
+    override: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], override: Iterable[str] = ()) -> Imposed:
+        """Impose exactly these settings.
+
+        Raises:
+            SettingsError: An unknown name or a value that the setting cannot take.
+        """
+        settings = Settings.from_dict(values)
+        return cls(settings, _meaningful(settings, values), frozenset(override))
+
+    @classmethod
+    def of_frozen(cls, frozen: Frozen) -> Imposed:
+        """Impose what a frozen file changes."""
+        tuned = frozen.provenance.get("tuned") or ()
+        names = {*frozen.settings.changed(), *(n for n in tuned if n in NAMES)}
+        return cls(frozen.settings, _meaningful(frozen.settings, names))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def value(self, name: str) -> Any:
+        """The imposed value of `name`, or None if it is not imposed."""
+        return getattr(self.settings, name) if name in self.names else None
+
+    def over(self, own: Settings, names: Iterable[str] = NAMES) -> Settings:
+        """`own` with what is imposed of `names` in its place."""
+        wanted = {name: getattr(self.settings, name) for name in names if name in self.names}
+        return replace(own, **wanted)
+
+    def alone(self) -> Settings:
+        """What is imposed over PyTorch's defaults."""
+        return self.over(Settings())
+
+
+def _meaningful(settings: Settings, names: Iterable[str]) -> frozenset[str]:
+    dead = NEEDS_WORKERS if "num_workers" in names and settings.num_workers == 0 else ()
+    return frozenset(name for name in names if name not in dead)

@@ -1,0 +1,71 @@
+"""Interposition: all that stands between one script and torch, put there and taken away."""
+
+from __future__ import annotations
+
+from torch.optim import Optimizer
+
+from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.loaders import Loaders
+from hotlap.interpose.optimizers import Optimizers
+from hotlap.interpose.own_ways import OwnWays
+from hotlap.interpose.patches import Patches
+from hotlap.interpose.place import Places
+from hotlap.interpose.roots import Roots
+from hotlap.interpose.seen import Seen
+from hotlap.interpose.switches import Switches
+from hotlap.notes import Note
+
+
+class Interposition:
+    """Puts what is imposed in force on whatever this process does from now on.
+
+    With nothing imposed it only watches: no random number is drawn and no value is changed.
+
+    Args:
+        imposed: Settings and which of them.
+
+    Attributes:
+        seen: What was found so far.
+        notes: Imposed settings that could not be put in force.
+    """
+
+    def __init__(self, imposed: Imposed) -> None:
+        self.imposed = imposed
+        self.seen = Seen()
+        self.notes: list[Note] = []
+        self._patches = Patches()
+        places = Places()
+        self._switches = Switches(imposed, self.notes, self.seen, places)
+        self._loaders = Loaders(imposed, self.notes, self.seen, places)
+        self._roots = Roots(imposed, self.notes, self.seen)
+        self._optimizers = Optimizers(imposed, self.notes, self.seen, self._made, self._stepped)
+        self._own_ways = OwnWays(self.seen, places, self._roots)
+
+    def install(self) -> Interposition:
+        """Put everything in its place; returns itself."""
+        self._switches.put()
+        for part in (
+            self._switches,
+            self._loaders,
+            self._roots,
+            self._optimizers,
+            self._own_ways,
+        ):
+            part.install(self._patches)
+        return self
+
+    def remove(self) -> None:
+        """Take everything away again; settings in force on objects that exist stay there."""
+        self._patches.undo()
+
+    def look(self) -> Seen:
+        """What was found, with what can only be found out by trying."""
+        self._optimizers.look()
+        return self.seen
+
+    def _made(self, optimizer: Optimizer) -> None:
+        self._roots.made(optimizer)
+
+    def _stepped(self) -> None:
+        self._loaders.stepped()
+        self._roots.stepped()

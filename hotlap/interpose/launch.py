@@ -1,0 +1,155 @@
+"""Runs a script as Python itself would: `__main__`, sys.argv, sys.path, traceback, exit code.
+
+The standard library's runpy is not enough: it takes the script's module away when the script's
+last line is done, and threads and exit handlers still need it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import io
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+from hotlap.errors import UserInputError
+
+
+@dataclass(frozen=True)
+class Script:
+    """What to run.
+
+    Attributes:
+        target: A file, or a module's dotted name.
+        is_module: Whether it is a module, as after `python -m`.
+        args: Its arguments, as typed.
+    """
+
+    target: str
+    is_module: bool
+    args: list[str]
+
+
+def found(word: str) -> str:
+    """The file that `word` means: a path, or a Python program on the search path.
+
+    Raises:
+        UserInputError: There is no such file, or it is no Python.
+    """
+    path = Path(word)
+    if path.is_dir():
+        raise UserInputError(
+            f"{word} is a folder; give the script in it, or a package as `-m package`"
+        )
+    if path.is_file():
+        return word
+    program = shutil.which(word) if os.sep not in word else None
+    if program is None:
+        raise UserInputError(
+            f"there is no script {word} here (the current folder is {Path.cwd()}), nor a program "
+            "of that name; give a path, a console script's name, or `-m package.module`"
+        )
+    with open(program, "rb") as file:
+        first = file.readline(256)
+    if not (first.startswith(b"#!") and b"python" in first):
+        raise UserInputError(
+            f"{program} is no Python program; give a Python script, or `-m package.module`"
+        )
+    return program
+
+
+def launch(script: Script) -> None:
+    """Run `script` in this process as its main program; returns when its last line is done.
+
+    What it raises ends as in plain Python: SystemExit and KeyboardInterrupt go on, an error's
+    traceback is printed without hotlap's own lines, and the exit code is 1.
+
+    Raises:
+        UserInputError: There is no such module.
+    """
+    module, code = _module(script) if script.is_module else _file(script)
+    sys.modules["__main__"] = module
+    try:
+        exec(code, module.__dict__)
+    except Exception as error:
+        sys.excepthook(type(error), error, _from(error.__traceback__, code))
+        sys.exit(1)
+
+
+def _file(script: Script) -> tuple[ModuleType, CodeType]:
+    path = script.target
+    _first_on_path(os.path.dirname(os.path.realpath(path)))
+    sys.argv = [path, *script.args]
+    loader = SourceFileLoader("__main__", path)
+    module = _main(__file__=path, __loader__=loader, __cached__=None)
+    with io.open_code(os.path.abspath(path)) as file:
+        source = file.read()
+    try:
+        return module, compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        sys.excepthook(type(error), error, None)
+        sys.exit(1)
+
+
+def _module(script: Script) -> tuple[ModuleType, CodeType]:
+    _first_on_path(os.getcwd())
+    sys.argv = ["-m", *script.args]  # as Python has it while it looks for the module
+    spec = _spec(script.target)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = _spec(f"{script.target}.__main__")
+    code: CodeType | None = None
+    if spec is not None and spec.loader is not None:
+        code = getattr(spec.loader, "get_code", lambda name: None)(spec.name)
+    if spec is None or code is None:
+        raise UserInputError(
+            f"there is no module {script.target} that can be run; it has to be found from the "
+            f"current folder ({os.getcwd()}) or be installed, and a package needs a __main__.py"
+        )
+    origin = spec.origin or ""
+    sys.argv[0] = origin
+    module = _main(
+        __file__=origin,
+        __loader__=spec.loader,
+        __cached__=spec.cached,
+        __spec__=spec,
+        __package__=spec.parent,
+    )
+    return module, code
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            return None
+        raise  # the package is there, and imports something that is not
+
+
+def _main(**names: Any) -> ModuleType:
+    """A module with exactly the names that Python gives its main module."""
+    module = ModuleType("__main__")
+    module.__dict__.update(__builtins__=builtins, **names)
+    if sys.version_info < (3, 14):
+        module.__dict__.setdefault("__annotations__", {})
+    return module
+
+
+def _first_on_path(folder: str) -> None:
+    # With -P or PYTHONSAFEPATH Python puts no folder there, for hotlap neither.
+    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+        sys.path[0] = folder
+
+
+def _from(traceback: TracebackType | None, code: CodeType) -> TracebackType | None:
+    """The traceback from the script's first line on."""
+    start = traceback
+    while start is not None and start.tb_frame.f_code is not code:
+        start = start.tb_next
+    return start if start is not None else traceback

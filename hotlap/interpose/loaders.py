@@ -1,0 +1,174 @@
+"""DataLoaders of a script: imposed arguments at their making, batches counted as they come.
+
+`DataLoader.__init__` is replaced on the class, so subclasses, loaders that a library makes anew and
+names imported before are reached. Nothing is put on the objects, so they pickle as ever, and no
+random number is drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from hotlap.errors import SettingsError
+from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.patches import Patches
+from hotlap.interpose.place import Places
+from hotlap.interpose.seen import LoaderSeen, Seen
+from hotlap.loading import LOADER_SETTINGS, arguments
+from hotlap.notes import Note, tell
+from hotlap.settings import Settings
+
+STREAM = (
+    "its dataset is a stream (IterableDataset): each worker would give the whole stream again "
+    "unless the dataset itself shares it out, so the script's own number of workers stays"
+)
+THEIRS = ("dataset", "sampler", "batch_sampler", "collate_fn", "generator")
+"""Arguments that only the script gives: compared by identity, never by their own `==`."""
+
+
+class Loaders:
+    """Watches all DataLoaders, and imposes loader settings on them."""
+
+    def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen, places: Places) -> None:
+        self._imposed = imposed
+        self._wanted = [name for name in LOADER_SETTINGS if name in imposed]
+        self._notes = notes
+        self._seen = seen
+        self._places = places
+        self._signature = inspect.signature(DataLoader.__init__)
+        self._loaders: WeakKeyDictionary[DataLoader[Any], LoaderSeen] = WeakKeyDictionary()
+        self._last: LoaderSeen | None = None
+
+    def install(self, patches: Patches) -> None:
+        """Replace the constructor and the iterators' two methods."""
+        make: Any = DataLoader.__init__
+        begin: Any = _BaseDataLoaderIter.__init__
+        following: Any = _BaseDataLoaderIter.__next__
+        again: Any = _BaseDataLoaderIter._reset
+        iterators: WeakKeyDictionary[Any, LoaderSeen] = WeakKeyDictionary()
+
+        @functools.wraps(make)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            new_args, new_kwargs, changed = watcher._arguments(self, args, kwargs)
+            make(self, *new_args, **new_kwargs)
+            watcher._made(self, args, kwargs, changed)
+
+        @functools.wraps(begin)
+        def begun(self: Any, loader: Any) -> None:
+            begin(self, loader)
+            if (seen := watcher._loaders.get(loader)) is not None:
+                iterators[self] = seen
+                seen.n_iterators += 1
+
+        @functools.wraps(again)
+        def reset(self: Any, loader: Any, first_iter: bool = False) -> None:
+            # Called for each pass of a loader that keeps its workers, and by each new iterator
+            # with workers for its first one.
+            again(self, loader, first_iter)
+            if not first_iter and (seen := iterators.get(self)) is not None:
+                seen.n_iterators += 1
+
+        @functools.wraps(following)
+        def __next__(self: Any) -> Any:
+            batch = following(self)
+            if (seen := iterators.get(self)) is not None:
+                seen.n_batches += 1
+                watcher._last = seen
+            return batch
+
+        watcher = self
+        patches.put(DataLoader, "__init__", __init__)
+        patches.put(_BaseDataLoaderIter, "__init__", begun)
+        patches.put(_BaseDataLoaderIter, "_reset", reset)
+        patches.put(_BaseDataLoaderIter, "__next__", __next__)
+
+    def stepped(self) -> None:
+        """An optimizer stepped: the loader that gave the last batch trains."""
+        if self._last is not None:
+            self._last.n_steps += 1
+
+    def _arguments(
+        self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+        """The constructor's arguments with what is imposed, and what of them is new."""
+        if not self._wanted:
+            return args, kwargs, {}
+        try:
+            bound = self._signature.bind(loader, *args, **kwargs)
+            own = {k: v for k, v in bound.arguments.items() if k != "self"}
+            settings = _own_settings(own)
+        except (TypeError, SettingsError):  # wrong arguments: torch's own error is the right one
+            return args, kwargs, {}
+        told: list[Note] = []
+        wanted = self._imposed.over(settings, self._reached(own, told))
+        if wanted == settings and "worker_threads" not in self._wanted:
+            changed = {}
+        else:
+            new = arguments(wanted, own, told)
+            changed = {k: new.get(k) for k in new.keys() | own.keys() if not _same(new, own, k)}
+        for note in told:
+            if note["setting"] in self._imposed:
+                tell(self._notes, note["setting"], note["reason"])
+        if not changed:
+            return args, kwargs, {}
+        return (), {k: v for k, v in {**own, **changed}.items() if k in new}, changed
+
+    def _reached(self, own: dict[str, Any], notes: list[Note]) -> list[str]:
+        """The imposed settings that may be put in force on a loader with these arguments."""
+        names = list(self._wanted)
+        if isinstance(own.get("dataset"), IterableDataset):
+            if "num_workers" in names and "num_workers" not in self._imposed.override:
+                names.remove("num_workers")
+                tell(notes, "num_workers", STREAM)
+        if "in_order" in names and not _shuffles(own):
+            # In an evaluation the order may matter, and it is what the script asked for.
+            names.remove("in_order")
+        return names
+
+    def _made(
+        self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changed: dict[str, Any]
+    ) -> None:
+        own = self._signature.bind(loader, *args, **kwargs).arguments
+        seen = LoaderSeen(
+            name=type(loader).__name__,
+            dataset=type(loader.dataset).__name__,
+            batch_size=loader.batch_size,
+            num_workers=own.get("num_workers", 0),
+            sampler=type(own.get("batch_sampler") or loader.sampler).__name__,
+            iterable=isinstance(loader.dataset, IterableDataset),
+            where=self._places.of(sys._getframe(2)),
+            imposed={name: _plain(value) for name, value in changed.items()},
+        )
+        self._loaders[loader] = seen
+        self._seen.loaders.append(seen)
+
+
+def _own_settings(own: dict[str, Any]) -> Settings:
+    """A script's own loader arguments as settings; a start method stays an argument."""
+    names = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor", "in_order")
+    given = {name: own[name] for name in names if own.get(name) is not None}
+    return Settings.from_dict(given)
+
+
+def _shuffles(own: dict[str, Any]) -> bool:
+    if own.get("shuffle") or own.get("batch_sampler") is not None:
+        return True
+    sampler = own.get("sampler")
+    return sampler is not None and not isinstance(sampler, SequentialSampler)
+
+
+def _same(new: dict[str, Any], own: dict[str, Any], name: str) -> bool:
+    if (name in new) != (name in own):
+        return False
+    return new[name] is own[name] or (name not in THEIRS and new[name] == own[name])
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

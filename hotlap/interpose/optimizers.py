@@ -1,0 +1,110 @@
+"""Optimizers of a script: the kernel chosen before the first step, steps counted.
+
+Everything goes by torch's registered hooks: `step` is never replaced, which would break learning
+rate schedulers. The constructor is replaced only to know that there is a new optimizer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch.optim import Optimizer
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.patches import Patches
+from hotlap.interpose.seen import OptimizerSeen, Seen
+from hotlap.kernels import accepted, set_kernel
+from hotlap.notes import Note
+
+
+class Optimizers:
+    """Watches all optimizers, and imposes the kernel on them.
+
+    Args:
+        imposed: optimizer_kernel is read.
+        notes: Gets a note for each parameter group that refuses the kernel.
+        seen: Gets each optimizer at its first step.
+        made: Called with each new optimizer.
+        stepped: Called after each optimizer step.
+    """
+
+    def __init__(
+        self,
+        imposed: Imposed,
+        notes: list[Note],
+        seen: Seen,
+        made: Callable[[Optimizer], None],
+        stepped: Callable[[], None],
+    ) -> None:
+        self._settings = imposed.alone()
+        self._notes = notes
+        self._seen = seen
+        self._made = made
+        self._stepped = stepped
+        self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
+        self._trying = False  # whether kernels are tried on twins just now
+
+    def install(self, patches: Patches) -> None:
+        """Replace the constructor and register the hooks."""
+        make: Any = Optimizer.__init__
+
+        @functools.wraps(make)
+        def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+            make(self, *args, **kwargs)
+            if not watcher._trying:
+                watcher._seen.n_optimizers_made += 1
+                watcher._made(self)
+
+        watcher = self
+        patches.put(Optimizer, "__init__", __init__)
+        patches.on_undo(register_optimizer_step_pre_hook(self._before).remove)
+        patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
+
+    def look(self) -> None:
+        """Find out which kernels each optimizer takes; steps tiny twins of them."""
+        self._trying = True
+        try:
+            for optimizer, seen in list(self._known.items()):
+                seen.kernels = accepted(optimizer)
+        finally:
+            self._trying = False
+
+    def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if self._trying or optimizer in self._known:
+            return
+        seen = OptimizerSeen(type(optimizer).__name__, own_kernel=_own_kernel(optimizer))
+        self._known[optimizer] = seen
+        self._seen.optimizers.append(seen)
+        if self._settings.optimizer_kernel == "default":
+            return
+        self._choose(optimizer)
+        # A checkpoint brings its own kernel along.
+        optimizer.register_load_state_dict_post_hook(self._choose)
+
+    def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if self._trying:
+            return
+        self._known[optimizer].n_steps += 1
+        self._seen.n_steps += 1
+        self._stepped()
+
+    def _choose(self, optimizer: Optimizer) -> None:
+        self._trying = True
+        try:
+            set_kernel(optimizer, self._settings, notes=self._notes)
+        finally:
+            self._trying = False
+
+
+def _own_kernel(optimizer: Optimizer) -> str:
+    for name in ("fused", "foreach"):
+        if any(group.get(name) for group in optimizer.param_groups):
+            return name
+    return "for_loop" if optimizer.defaults.get("foreach") is False else "default"

@@ -1,0 +1,124 @@
+"""Which settings reach a script: for each one "" or the reason why it does not. Pure functions.
+
+"Default" means as the script does it. Loader arguments, threads, layout and flags may be
+overruled; what a script asks for about determinism, precision and compilation stays as it is,
+unless `override` names the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.seen import OptimizerSeen, Seen
+from hotlap.notes import Note
+from hotlap.settings import NAMES
+
+LOADER = (
+    "num_workers",
+    "prefetch_factor",
+    "persistent_workers",
+    "pin_memory",
+    "multiprocessing_context",
+    "in_order",
+    "worker_threads",
+)
+MODEL = ("memory_format", "amp", "compile_mode")
+
+NOT_OURS = {
+    "non_blocking": "the script copies its batches to the device itself",
+    "set_to_none": "the script calls zero_grad itself",
+    "micro_batch_size": "the script decides itself what one backward pass covers",
+}
+"""Settings about lines that are the script's own."""
+
+DETERMINISM = ("cudnn_benchmark", "cudnn_benchmark_limit", "cudnn_deterministic")
+
+
+def reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
+    """Setting -> "" if it reaches the script, else one sentence that says why it does not.
+
+    Args:
+        seen: From a run over at least a few optimizer steps.
+        override: Settings that win over what the script asks for.
+    """
+    return {name: _reason(name, seen, override) for name in NAMES}
+
+
+def unreached(imposed: Imposed, seen: Seen | None) -> list[Note]:
+    """The imposed settings that found nothing in the script to be put in force on."""
+    if seen is None:
+        return [_note(name, "the script never imported torch") for name in sorted(imposed.names)]
+    reasons = reach(seen, imposed.override)
+    return [_note(name, reasons[name]) for name in NAMES if name in imposed and reasons[name]]
+
+
+def _reason(name: str, seen: Seen, override: Collection[str]) -> str:
+    if name in NOT_OURS:
+        return NOT_OURS[name]
+    if name in LOADER:
+        return _loader(name, seen, override)
+    if name in MODEL:
+        return _model(name, seen, override)
+    if name == "optimizer_kernel":
+        return _kernel(seen)
+    if name in DETERMINISM and name not in override and "deterministic" in seen.own:
+        return f"the script asks for determinism ({seen.own['deterministic']})"
+    return ""
+
+
+def _loader(name: str, seen: Seen, override: Collection[str]) -> str:
+    if not seen.loaders:
+        return "no DataLoader seen: the script makes its batches itself"
+    # Before the first step it is not known which of them trains.
+    loaders = seen.training_loaders or seen.loaders
+    if name == "num_workers" and name not in override and all(one.iterable for one in loaders):
+        return (
+            f"the dataset {loaders[0].dataset} is a stream (IterableDataset), which each worker "
+            "may give again as a whole"
+        )
+    if name == "in_order" and all(one.sampler == "SequentialSampler" for one in loaders):
+        return "its loaders go in sequential order, and that order stays"
+    return ""
+
+
+def _model(name: str, seen: Seen, override: Collection[str]) -> str:
+    if not seen.n_optimizers_made:
+        return "no torch.optim optimizer seen, so it is not known which module is trained"
+    if not seen.roots:
+        return "no module that holds the optimizer's parameters is called as a whole"
+    if name == "memory_format":
+        if not any(root.has_images for root in seen.roots):
+            names = ", ".join(sorted({root.name for root in seen.roots}))
+            return f"{names} has no 4-D parameter that could be channels_last"
+        return ""
+    if name in override:
+        return ""
+    if name == "compile_mode" and "compile" in seen.own:
+        return f"the script compiles by itself ({seen.own['compile']})"
+    if name == "amp":
+        for kind, word in (("autocast", "autocast"), ("scaler", "GradScaler")):
+            if kind in seen.own:
+                return f"the script has a {word} of its own ({seen.own[kind]})"
+        dtypes = sorted({dtype for root in seen.roots for dtype in root.dtypes})
+        if dtypes != ["float32"]:
+            return f"the model has parameters in {', '.join(dtypes)}"
+    return ""
+
+
+def _kernel(seen: Seen) -> str:
+    if not seen.optimizers:
+        made = seen.n_optimizers_made
+        return "no optimizer stepped" if made else "no torch.optim optimizer seen"
+    if any(_may_choose(optimizer) for optimizer in seen.optimizers):
+        return ""
+    names = ", ".join(sorted({optimizer.name for optimizer in seen.optimizers}))
+    return f"{names} has no other kernel here"
+
+
+def _may_choose(optimizer: OptimizerSeen) -> bool:
+    return optimizer.kernels is None or len(optimizer.kernels) > 1
+
+
+def _note(name: str, reason: str) -> Note:
+    return {"setting": name, "reason": reason}

@@ -1,0 +1,48 @@
+"""The process environment that imposed settings need: this process starts anew with it.
+
+OpenMP and the allocator read theirs when a process starts. `execve` keeps the process id, the
+terminal, open files and the place in the process tree, so nobody outside sees a difference. No
+torch here: it would be imported twice.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hotlap import environment
+from hotlap.errors import InvalidTrial
+from hotlap.interpose.imposed import Imposed
+from hotlap.notes import Note, one_line, tell
+
+
+def missing(imposed: Imposed, notes: list[Note]) -> dict[str, str]:
+    """Variables that the imposed settings need and this process does not have.
+
+    Args:
+        imposed: Settings that are not imposed need nothing.
+        notes: Gets a note if the allocator's library is not on this machine.
+    """
+    try:
+        wanted = environment.variables(imposed.alone(), os.environ)
+    except InvalidTrial as error:
+        tell(notes, "allocator", one_line(error))
+        alone = {"allocator": "default"}
+        values = {name: imposed.value(name) for name in imposed.names} | alone
+        wanted = environment.variables(Imposed.of(values).alone(), os.environ)
+    return {name: value for name, value in wanted.items() if not _has(name, value)}
+
+
+def restart(variables: dict[str, str]) -> None:
+    """Begin this very command again with `variables`; returns only if there are none."""
+    if variables:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **variables})
+
+
+def _has(name: str, value: str) -> bool:
+    present = os.environ.get(name)
+    if name == "LD_PRELOAD":  # the library stands in front of what was there
+        return present is not None and value.split(":")[0] in present.replace(" ", ":").split(":")
+    return present == value

@@ -1,0 +1,88 @@
+"""The call of a root: the outermost module that holds an optimizer's parameters.
+
+torch asks a module for `_compiled_call_impl` at each call and leaves it out of pickles and copies:
+that is where `Module.compile` puts its compiled function, and where a `RootCall` goes. So the
+object, its class, its hooks, its `state_dict` and its pickle stay as they were.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from hotlap.batches import has_image_rank
+from hotlap.interpose.nested import mapped
+from hotlap.interpose.seen import RootSeen
+from hotlap.precision import DTYPES, autocast
+from hotlap.settings import Settings
+
+Call = Callable[..., Any]
+
+
+class RootCall:
+    """Runs a root's forward pass with layout, autocast and compilation in force.
+
+    Autocast and the compiled function are for training: calls without gradients, as in evaluation,
+    run as the script's own. Outputs of autocast are handed back in float32, or a loss that the
+    script computes outside would meet bf16 with a float target.
+
+    Args:
+        module: The root; not kept alive.
+        inner: Its own compiled function if it had one, else None.
+        settings: memory_format, amp and compile_mode are read.
+        seen: Its forward passes are counted.
+    """
+
+    def __init__(
+        self, module: nn.Module, inner: Call | None, settings: Settings, seen: RootSeen
+    ) -> None:
+        self._module = weakref.ref(module)
+        self._inner = inner
+        self._settings = settings
+        self.seen = seen
+        self._last = settings.memory_format == "channels_last"
+        self._amp = settings.amp != "none"
+        self._compiled: Call | None = None
+        if settings.compile_mode != "none":
+            self._compiled = torch.compile(module._call_impl, mode=settings.compile_mode)
+        self._entered = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module."""
+        module = self._module()
+        assert module is not None, "a module is alive while it is called"
+        plain = self._inner or module._call_impl
+        if self._entered:  # the module calls itself, or a root within it does
+            return plain(*args, **kwargs)
+        self._entered = True
+        try:
+            if self._last:
+                args, kwargs = mapped(args, _channels_last), mapped(kwargs, _channels_last)
+            if not torch.is_grad_enabled():
+                return plain(*args, **kwargs)
+            self.seen.n_forwards += 1
+            call = self._compiled or plain
+            if not self._amp or torch.is_autocast_enabled(self.seen.device):
+                return call(*args, **kwargs)
+            with autocast(self._settings, self.seen.device):
+                out = call(*args, **kwargs)
+            return mapped(out, self._float32)
+        finally:
+            self._entered = False
+
+    def _float32(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.float() if tensor.dtype == DTYPES[self._settings.amp] else tensor
+
+    # A copy or a pickle that takes the whole __dict__ gets None here, torch's own default.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+
+def _channels_last(tensor: torch.Tensor) -> torch.Tensor:
+    if not has_image_rank(tensor):
+        return tensor
+    return tensor.contiguous(memory_format=torch.channels_last)

@@ -1,0 +1,181 @@
+"""Finds a script's roots and puts model settings in force at their first forward pass.
+
+A root is the outermost module of a call, with gradients enabled, that holds parameters of an
+optimizer. From an optimizer's making until all its parameters have their root, `Module.__call__`
+is replaced, and only at the outermost call: within it torch's own is back, so submodules, and a
+compiler that traces them, meet nothing of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+from torch.optim import Optimizer
+
+from hotlap.batches import has_image_rank
+from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.nested import tensors
+from hotlap.interpose.patches import Patches
+from hotlap.interpose.root_call import RootCall
+from hotlap.interpose.seen import RootSeen, Seen
+from hotlap.modules import lay_out
+from hotlap.notes import Note, tell
+from hotlap.settings import Settings
+
+MAX_WATCHED_STEPS = 20
+"""After so many optimizer steps without a new optimizer a root that was not called yet, or
+parameters that no module holds, are waited for no longer."""
+
+MODEL_SETTINGS = ("memory_format", "amp", "compile_mode")
+
+FP16 = (
+    "fp16 needs gradients scaled by a GradScaler between the script's own backward pass and its "
+    "own optimizer step, and there is no safe place for it; take amp=bf16"
+)
+
+
+class Roots:
+    """Watches module calls until each optimizer's parameters have their root."""
+
+    def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen) -> None:
+        self._imposed = imposed
+        self._notes = notes
+        self._seen = seen
+        self._calls: WeakKeyDictionary[nn.Module, RootCall] = WeakKeyDictionary()
+        self._optimizers: WeakSet[Optimizer] = WeakSet()
+        self._held: set[int] = set()
+        self._thread = threading.get_ident()
+        self._watching = False
+        self._n_watched = 0
+
+    def install(self, patches: Patches) -> None:
+        """Prepare; nothing is replaced before the first optimizer is made."""
+        plain: Any = nn.Module.__call__
+        self._plain = plain
+
+        @functools.wraps(plain)
+        def outermost(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != roots._thread:
+                return plain(self, *args, **kwargs)
+            with roots.asleep():
+                roots._consider(self, args, kwargs)
+                return plain(self, *args, **kwargs)
+
+        roots = self
+        self._outermost = outermost
+        patches.on_undo(self._remove)
+
+    def made(self, optimizer: Optimizer) -> None:
+        """An optimizer was made: watch for the modules that hold its parameters."""
+        self._optimizers.add(optimizer)
+        self._n_watched = 0
+        if not self._watching:
+            self._watching = True
+            self._set(self._outermost)
+
+    def stepped(self) -> None:
+        """An optimizer stepped; stop watching when there is nothing left to find."""
+        if not self._watching:
+            return
+        self._n_watched += 1
+        missing = (
+            id(parameter) not in self._held
+            for optimizer in self._optimizers
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+            if parameter.requires_grad
+        )
+        if self._n_watched >= MAX_WATCHED_STEPS or not any(missing):
+            self._watching = False
+            self._set(self._plain)
+
+    @contextlib.contextmanager
+    def asleep(self) -> Iterator[None]:
+        """Torch's own `Module.__call__` meanwhile."""
+        self._set(self._plain)
+        try:
+            yield
+        finally:
+            if self._watching:
+                self._set(self._outermost)
+
+    def compiled_again(self, module: nn.Module) -> None:
+        """The script has compiled `module` in place, which took a RootCall's place."""
+        if (call := self._calls.get(module)) is not None:
+            self._adopt(module, call.seen)
+
+    def _set(self, call: Any) -> None:
+        nn.Module.__call__ = call  # type: ignore[method-assign]
+
+    def _remove(self) -> None:
+        self._watching = False
+        self._set(self._plain)
+        for module in list(self._calls):
+            module.__dict__.pop("_compiled_call_impl", None)
+
+    def _consider(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if module in self._calls or not torch.is_grad_enabled():
+            return
+        trained = {
+            id(parameter)
+            for optimizer in self._optimizers
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+        }
+        parameters = [p for p in module.parameters() if not is_lazy(p)]
+        if not any(id(parameter) in trained for parameter in parameters):
+            return
+        self._held.update(map(id, parameters))
+        floats = [p for p in parameters if p.is_floating_point()]
+        seen = RootSeen(
+            name=type(getattr(module, "_orig_mod", module)).__name__,
+            device=parameters[0].device.type,
+            dtypes=sorted({str(p.dtype).removeprefix("torch.") for p in floats}),
+            input_ranks=[t.dim() for t in tensors([args, kwargs])],
+            has_images=any(has_image_rank(p) for p in parameters),
+        )
+        self._seen.roots.append(seen)
+        self._adopt(module, seen)
+
+    def _adopt(self, module: nn.Module, seen: RootSeen) -> None:
+        settings = self._settings(module, seen)
+        if settings.memory_format == "channels_last":
+            lay_out(module)
+        call = RootCall(module, module.__dict__.get("_compiled_call_impl"), settings, seen)
+        # Not by setattr: a module that wraps another hands attributes on to it.
+        module.__dict__["_compiled_call_impl"] = call
+        self._calls[module] = call
+
+    def _settings(self, module: nn.Module, seen: RootSeen) -> Settings:
+        """What can be put in force on this root; the rest leaves a note."""
+        settings = self._imposed.over(Settings(), MODEL_SETTINGS)
+        own = self._seen.own
+        reasons = {}
+        if settings.memory_format == "channels_last" and not seen.has_images:
+            reasons["memory_format"] = f"{seen.name} has no 4-D parameter"
+        if settings.amp == "fp16":
+            reasons["amp"] = FP16
+        elif settings.amp != "none" and seen.dtypes != ["float32"]:
+            reasons["amp"] = f"{seen.name} has parameters in {', '.join(seen.dtypes)}"
+        elif settings.amp != "none" and "amp" not in self._imposed.override:
+            if place := own.get("autocast") or own.get("scaler"):
+                reasons["amp"] = f"the script has a precision of its own ({place}), which stays"
+        if settings.compile_mode != "none":
+            if "_compiled_call_impl" in module.__dict__ or hasattr(module, "_orig_mod"):
+                place = own.get("compile", "")
+                reasons["compile_mode"] = f"the script compiles {seen.name} itself ({place})"
+            elif isinstance(module, torch.jit.ScriptModule):
+                reasons["compile_mode"] = f"{seen.name} is a TorchScript module"
+        seen.refused.update(reasons)
+        for name, reason in reasons.items():
+            tell(self._notes, name, reason)
+        return replace(settings, **{name: getattr(Settings(), name) for name in reasons})

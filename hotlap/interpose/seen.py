@@ -1,0 +1,143 @@
+"""Seen: what hotlap found in a script while it ran. Plain data; no torch here.
+
+The reach report (`hotlap.interpose.reach`) and the tuner read it; interposition fills it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class LoaderSeen:
+    """A DataLoader as the script made it.
+
+    Attributes:
+        name: Its class.
+        dataset: Its dataset's class.
+        batch_size: As the script gave it; None where a batch sampler or the dataset decides.
+        num_workers: As the script gave it.
+        sampler: The class of what gives the order.
+        iterable: Whether the dataset is a stream (IterableDataset).
+        where: `file:line` of its making.
+        imposed: DataLoader arguments that hotlap changed, with their values.
+        n_iterators: Times it was gone through.
+        n_batches: Batches it gave.
+        n_steps: Optimizer steps that followed its batches.
+    """
+
+    name: str
+    dataset: str
+    batch_size: int | None
+    num_workers: int
+    sampler: str
+    iterable: bool
+    where: str
+    imposed: dict[str, Any] = field(default_factory=dict)
+    n_iterators: int = 0
+    n_batches: int = 0
+    n_steps: int = 0
+
+    @property
+    def trains(self) -> bool:
+        """Whether optimizer steps follow its batches; an evaluation's loader has none."""
+        return self.n_steps > 0
+
+
+@dataclass
+class RootSeen:
+    """An outermost module that holds parameters of an optimizer.
+
+    Attributes:
+        name: Its class.
+        device: Of its first parameter.
+        dtypes: Of its floating-point parameters.
+        input_ranks: Dimensions of each tensor of its first call.
+        has_images: Whether it has a 4-D parameter, which channels_last needs.
+        n_forwards: Calls with gradients enabled.
+        refused: Setting -> why it was not put in force here.
+    """
+
+    name: str
+    device: str
+    dtypes: list[str]
+    input_ranks: list[int]
+    has_images: bool
+    n_forwards: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class OptimizerSeen:
+    """An optimizer that stepped.
+
+    Attributes:
+        name: Its class.
+        kernels: What every parameter group of it takes here; None until `Interposition.look`
+            has found out.
+        n_steps: Steps done; those that a GradScaler skipped are not among them.
+        own_kernel: The kernel that the script asked for, or "default".
+    """
+
+    name: str
+    kernels: list[str] | None = None
+    n_steps: int = 0
+    own_kernel: str = "default"
+
+
+@dataclass
+class SetSeen:
+    """A flag or thread count that the script set: its setting's name, the value, where.
+
+    `overruled` says that hotlap kept its own value.
+    """
+
+    name: str
+    value: Any
+    where: str
+    overruled: bool = False
+
+
+@dataclass
+class Seen:
+    """Everything found in one script.
+
+    Attributes:
+        loaders: In the order of their making.
+        roots: In the order of their first call.
+        optimizers: In the order of their first step.
+        own: What the script decides itself ("autocast", "scaler", "compile", "deterministic")
+            and where.
+        sets: Flags and threads that it set, the last value of each.
+        n_optimizers_made: Optimizers that it made, stepping or not.
+        n_steps: Optimizer steps in all.
+    """
+
+    loaders: list[LoaderSeen] = field(default_factory=list)
+    roots: list[RootSeen] = field(default_factory=list)
+    optimizers: list[OptimizerSeen] = field(default_factory=list)
+    own: dict[str, str] = field(default_factory=dict)
+    sets: dict[str, SetSeen] = field(default_factory=dict)
+    n_optimizers_made: int = 0
+    n_steps: int = 0
+
+    @property
+    def training_loaders(self) -> list[LoaderSeen]:
+        """Loaders whose batches are followed by optimizer steps."""
+        return [loader for loader in self.loaders if loader.trains]
+
+    @property
+    def n_batches_per_step(self) -> float | None:
+        """Training batches for each optimizer step: 4 with accumulation over 4, 0.5 in a GAN.
+
+        None if no training loader was seen. Batches of a loader that stopped in the middle of
+        an accumulation count too, so it is exact over whole ones only.
+        """
+        n_steps = sum(loader.n_steps for loader in self.training_loaders)
+        n_batches = sum(loader.n_batches for loader in self.training_loaders)
+        return n_batches / n_steps if n_steps else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As data that JSON can hold."""
+        return asdict(self)

@@ -1,0 +1,170 @@
+"""Backend flags and threads: imposed at the start, kept when the script sets them again.
+
+What the script sets is heard: the report says so, and whether it was overruled. One thing it asks
+for is left to it, determinism: then the imposed cuDNN settings give way.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import torch
+
+from hotlap.flags import SDPA_SWITCHES, apply_process
+from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.patches import Patches
+from hotlap.interpose.place import Places
+from hotlap.interpose.seen import Seen, SetSeen
+from hotlap.notes import Note, tell
+from hotlap.settings import Settings
+
+PROCESS_SETTINGS = (
+    "intraop_threads",
+    "interop_threads",
+    "float32_matmul_precision",
+    "cudnn_allow_tf32",
+    "cudnn_benchmark",
+    "cudnn_benchmark_limit",
+    "cudnn_deterministic",
+    "sdpa_backend",
+    "omp_wait_policy",
+    "allocator",
+    "cuda_alloc_conf",
+)
+"""What `hotlap.flags.apply_process` puts in force."""
+
+CUDNN = {
+    "benchmark": "cudnn_benchmark",
+    "benchmark_limit": "cudnn_benchmark_limit",
+    "deterministic": "cudnn_deterministic",
+    "allow_tf32": "cudnn_allow_tf32",
+}
+"""Attribute of torch.backends.cudnn -> setting."""
+
+AGAINST_DETERMINISM = ("cudnn_benchmark", "cudnn_benchmark_limit", "cudnn_deterministic")
+
+
+class Switches:
+    """Puts flags and threads in force and guards them."""
+
+    def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen, places: Places) -> None:
+        self._imposed = imposed
+        self._notes = notes
+        self._seen = seen
+        self._places = places
+        self._pid = os.getpid()
+        self._before = _current()
+        self._released: set[str] = set()
+
+    def put(self) -> None:
+        """Put what is imposed in force; nothing imposed, nothing touched."""
+        if any(name in self._imposed for name in PROCESS_SETTINGS):
+            wanted = self._imposed.over(self._before, PROCESS_SETTINGS)
+            self._notes += apply_process(wanted)
+
+    def install(self, patches: Patches) -> None:
+        """Hear what the script sets from now on."""
+        self._guard(patches, torch, "set_num_threads", "intraop_threads")
+        self._guard(patches, torch, "set_num_interop_threads", "interop_threads")
+        self._guard(patches, torch, "set_float32_matmul_precision", "float32_matmul_precision")
+        self._guard(patches, torch, "use_deterministic_algorithms", "deterministic")
+        for switch in SDPA_SWITCHES.values():
+            self._guard(patches, torch.backends.cuda, switch.__name__, "sdpa_backend")
+        cudnn = type(torch.backends.cudnn)
+        for attribute, setting in CUDNN.items():
+            plain = vars(cudnn).get(attribute)
+            if hasattr(plain, "__set__"):  # without cuDNN the limit is no property
+                patches.put(cudnn, attribute, _Guarded(plain, setting, self._goes_through))
+        self._guard_matmul(patches)
+
+    def _guard(self, patches: Patches, owner: Any, name: str, setting: str) -> None:
+        plain: Callable[..., Any] = getattr(owner, name)
+
+        @functools.wraps(plain)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            values = [*args, *kwargs.values()]
+            value = values[0] if values else None
+            if self._goes_through(setting, value, sys._getframe(1)):
+                return plain(*args, **kwargs)
+            return None
+
+        patches.put(owner, name, guarded)
+
+    def _guard_matmul(self, patches: Patches) -> None:
+        kind = type(torch.backends.cuda.matmul)
+        plain: Any = kind.__setattr__
+
+        @functools.wraps(plain)
+        def __setattr__(self: Any, name: str, value: Any) -> None:
+            if name not in ("allow_tf32", "fp32_precision") or goes_through(
+                "float32_matmul_precision", f"{name}={value}", sys._getframe(1)
+            ):
+                plain(self, name, value)
+
+        goes_through = self._goes_through
+        patches.put(kind, "__setattr__", __setattr__)
+
+    def _goes_through(self, setting: str, value: Any, frame: FrameType) -> bool:
+        """Note what the script sets, and say whether it takes effect."""
+        # A loader's worker sets its own threads; so may any process that the script forks.
+        if os.getpid() != self._pid or not self._places.is_script(frame):
+            return True
+        where = self._places.of(frame)
+        if setting in ("deterministic", "cudnn_deterministic") and value:
+            self._seen.own.setdefault("deterministic", where)
+            self._release(where)
+        kept = setting in self._imposed and setting not in self._released
+        self._seen.sets[setting] = SetSeen(setting, _plain(value), where, overruled=kept)
+        return not kept
+
+    def _release(self, where: str) -> None:
+        for name in AGAINST_DETERMINISM:
+            if name in self._imposed and name not in self._imposed.override:
+                if name not in self._released:
+                    tell(self._notes, name, f"the script asks for determinism ({where})")
+                    self._released.add(name)
+                    before = self._seen.sets.get(name)
+                    value = getattr(self._before, name) if before is None else before.value
+                    setattr(torch.backends.cudnn, name.removeprefix("cudnn_"), value)
+
+
+class _Guarded:
+    """A property of a backend's module, which the script may set only if it goes through."""
+
+    def __init__(
+        self, plain: Any, setting: str, goes_through: Callable[[str, Any, FrameType], bool]
+    ) -> None:
+        self._plain = plain
+        self._setting = setting
+        self._goes_through = goes_through
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self._plain.__get__(owner, kind)
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        if self._goes_through(self._setting, value, sys._getframe(1)):
+            self._plain.__set__(owner, value)
+
+
+def _current() -> Settings:
+    """The flags as they are: what is not imposed is written as it was."""
+    cudnn: Any = torch.backends.cudnn
+    try:
+        return Settings(
+            float32_matmul_precision=torch.get_float32_matmul_precision(),
+            cudnn_allow_tf32=cudnn.allow_tf32,
+            cudnn_benchmark=cudnn.benchmark,
+            cudnn_benchmark_limit=10 if cudnn.benchmark_limit is None else cudnn.benchmark_limit,
+            cudnn_deterministic=cudnn.deterministic,
+        )
+    except RuntimeError:  # torch refuses these after a write through its newer switches
+        return Settings()
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

@@ -1,0 +1,71 @@
+"""From what a study has found to what the reports show.
+
+Rooms do not import each other: `found` is a studies.Found, taken as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotlap.settings import Settings
+from reports.arm import Arm, Ratio
+from reports.contribution import Contribution, Refusal
+from reports.result import Result
+
+
+def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Result:
+    """The result of a study.
+
+    Args:
+        found: What the course has found (studies.Found).
+        expert: The expert's settings.
+        objective: Its name: throughput or run_time.
+        more: The other attributes of `Result`.
+    """
+    proof = found.proof
+    timed = objective == "run_time"
+    best = proof.best_tried
+    return Result(
+        baseline=_arm(proof.baseline, proof, timed, found.diagnoses.get("baseline")),
+        winner=_arm(best, proof, timed, found.diagnoses.get("winner")),
+        expert=next((_arm(a, proof, timed) for a in proof.arms if a.settings == expert), None),
+        contributions=tuple(_contribution(c, proof, timed) for c in found.contributions),
+        noise=_capital(found.noise.sentence(proof.n_rounds)),
+        diagnosis={name: diagnosis.sentence for name, diagnosis in found.diagnoses.items()},
+        searched=found.searched,
+        refused=tuple(Refusal(name, why) for name, why in found.refused),
+        objective=objective,
+        **more,
+    )
+
+
+def _arm(arm: Any, proof: Any, timed: bool, diagnosis: Any = None) -> Arm:
+    measured = [t.run.measurement for t in arm.trials.values() if t.run.outcome == "ok"]
+    speedup = None if arm is proof.baseline else _ratio(arm.speedup(proof.baseline))
+    run_time = arm.rate() if timed else None
+    shown = Arm.of(arm.settings, arm.throughput(), measured, speedup, run_time=run_time)
+    return shown if diagnosis is None else shown.with_sides(diagnosis)
+
+
+def _contribution(c: Any, proof: Any, timed: bool) -> Contribution:
+    ours, theirs = c.whole.settings, c.without.settings
+    values = tuple(getattr(ours, name) for name in c.settings)
+    defaults = tuple(getattr(theirs, name) for name in c.settings)
+    alone = len(values) == 1
+    return Contribution(
+        setting=" + ".join(c.settings),
+        value=values[0] if alone else values,
+        default=defaults[0] if alone else defaults,
+        ratio=_ratio(c.ratio),
+        kept=c.kept,
+        reason=c.reason,
+        without=_arm(c.without, proof, timed) if c.without.rates() else None,
+    )
+
+
+def _ratio(rate: Any) -> Ratio:
+    return Ratio(rate.value, rate.low, rate.high)
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

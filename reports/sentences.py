@@ -1,0 +1,82 @@
+"""What a study found, in plain sentences."""
+
+from __future__ import annotations
+
+from hotlap.measurement import Rate
+from reports.arm import Ratio
+from reports.payback import WORTH_A_WORD_S, Payback, payback
+from reports.result import Result
+from reports.text import clock, interval, number, times
+
+
+def sentences(result: Result) -> list[str]:
+    """What was found, how sure that is, what binds, and what it took."""
+    said = []
+    speedup = result.winner.speedup
+    own = result.baseline.settings.changed()
+    baseline = "its own baseline" if own else "PyTorch's defaults"
+    if result.found_better and speedup is not None:
+        said.append(_found(result, speedup, baseline))
+        if result.searched is not None:
+            said.append(_searched(result.searched, speedup.value))
+        if result.objective != "run_time":
+            back = payback(result.winner, result.baseline, speedup.value, result.n_epoch_samples)
+            if abs(back.extra_s) >= WORTH_A_WORD_S:
+                said.append(_pays(back, result.epochs))
+    else:
+        same = baseline if own else "the default"
+        said.append(f"Nothing better than {same} was found, so {same} is frozen.")
+        if result.searched is not None and speedup is not None and result.searched > 1:
+            said.append(_searched(result.searched, speedup.value))
+    if result.noise:
+        said.append(result.noise)
+    said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
+    counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
+    n_trials = sum(result.n_outcomes.values())
+    said.append(f"{n_trials} trials ({counts or 'none'}) in {clock(result.wall_s)}.")
+    return said
+
+
+def _found(result: Result, speedup: Ratio, baseline: str) -> str:
+    sure = f"(95 % interval {interval(speedup.low, speedup.high)})"
+    new, old = result.winner.run_time, result.baseline.run_time
+    if new is None or old is None:
+        return f"The winner trains {times(speedup.value)} as fast as {baseline} {sure}."
+    run = f"A run of {_epochs(result.epochs)}" if result.epochs else "The run"
+    return (
+        f"{run} takes {_time(new)} with the winner and {_time(old)} with {baseline}: it is done "
+        f"{times(speedup.value)} as fast {sure}."
+    )
+
+
+def _searched(searched: float, proven: float) -> str:
+    """The best of many is picked for its luck too: winner's curse."""
+    if searched <= proven:
+        return f"The search itself had measured {times(searched)}."
+    return (
+        f"The search itself had measured {times(searched)}; the best of many noisy trials looks "
+        "better than it is, so only the fresh rounds count."
+    )
+
+
+def _pays(back: Payback, epochs: float | None) -> str:
+    """When the winner has paid for its start-up and compilation."""
+    takes = f"The winner takes {number(abs(back.extra_s), 2)} s"
+    if back.seconds == 0:
+        return f"{takes} less than the baseline before its first step, and is faster from then on."
+    text = (
+        f"{takes} more than the baseline before its first step and has paid for them {back.words}"
+    )
+    pays = back.within(epochs)
+    if pays is None:
+        return f"{text}."
+    long = "long enough" if pays else "too short: keep the baseline, or tune for objective=run_time"
+    return f"{text}; a run of {_epochs(epochs)} is {long}."
+
+
+def _time(run: Rate) -> str:
+    return f"{clock(run.value)} [{clock(run.low)}, {clock(run.high)}]"
+
+
+def _epochs(n: float | None) -> str:
+    return "1 epoch" if n == 1 else f"{n:g} epochs"

@@ -1,0 +1,184 @@
+"""The tuner's handle on one fork server; hotlap/fork_server.py is the other side."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import hotlap
+from runners.marked import MARK, kill_marked
+
+POLL_S = 0.02
+"""Between two looks at a trial; a look costs some 20 microseconds."""
+
+DUMP_S = 0.3
+"""What a hanging worker gets to write where its threads stand."""
+
+START_S = 300.0
+"""A server that does not answer within this time has a broken torch, whatever a trial may take."""
+
+BURY_S = 5.0
+"""A server that has not buried a killed trial by then is killed, with all that it started."""
+
+BOOT = """
+import sys
+root = sys.argv.pop(1)
+sys.path[0] = root
+import hotlap.fork_server
+sys.path[:] = [*sys.path[1:], root]
+hotlap.fork_server.main()
+"""
+"""Starts a server whose last import folder is hotlap's own, so that a user's `runners` or `conf`
+is never hidden by ours; the current folder, which may hold a `random.py`, is not on the path."""
+
+
+class NoAnswer(Exception):
+    """The server has not answered by the deadline; it has been killed."""
+
+
+class Ended(Exception):
+    """The server has ended by itself, or was killed from outside."""
+
+
+class Server:
+    """One fork server, started here.
+
+    Args:
+        preload: Modules that it imports beforehand.
+        env: Its environment.
+        deadline: When the trial that needs it has to be over, in seconds of `time.monotonic`.
+
+    Raises:
+        NoAnswer: It is not ready by the deadline.
+        Ended: It ends while it starts.
+    """
+
+    def __init__(self, preload: Sequence[str], env: Mapping[str, str], deadline: float) -> None:
+        self._mark = uuid.uuid4().hex
+        root = str(Path(hotlap.__file__).parents[1])
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", BOOT, root, ",".join(preload)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**env, MARK: self._mark},
+            start_new_session=True,  # a terminal's Ctrl-C reaches the tuner alone
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._orders = self._process.stdin
+        self._answers = self._process.stdout
+        os.set_blocking(self._answers.fileno(), False)
+        self._buffer = b""
+        self._gone: dict[int, int] = {}  # trials of which nothing is left, with their exit status
+        try:
+            self._await("ready", deadline)
+        except BaseException:  # Ctrl-C too: nobody else knows this server yet
+            self._process.kill()
+            self.close()
+            raise
+
+    def alive(self) -> bool:
+        """Whether it still serves."""
+        return self._process.poll() is None
+
+    def start(self, folder: Path, deadline: float) -> int:
+        """Fork a worker for the job in `folder`; returns its process id, also its group's.
+
+        Raises:
+            NoAnswer: The worker has not been forked by the deadline.
+            Ended: There is no server any more.
+        """
+        self._order(run=str(folder.absolute()))
+        return int(self._await("pid", deadline)["pid"])
+
+    def wait_gone(self, pid: int, seconds: float) -> int | None:
+        """The trial's exit status (minus the signal's number if killed) once all of it is gone."""
+        if pid not in self._gone:
+            self._read(seconds)
+        if pid in self._gone or self.alive():
+            return self._gone.get(pid)
+        return -signal.SIGKILL
+
+    def kill(self, pid: int) -> None:
+        """Kill the trial's whole group."""
+        self._order(kill=pid)
+
+    def ask_to_stop(self, pid: int) -> None:
+        """Ask the worker to end by itself."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+    def dump(self, pid: int) -> None:
+        """Ask the worker to write its threads' stacks into its log."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGUSR1)
+            time.sleep(DUMP_S)
+
+    def bury(self, pid: int) -> None:
+        """Make sure that nothing of the trial is left, whatever happened."""
+        deadline = time.monotonic() + BURY_S
+        while self.wait_gone(pid, POLL_S) is None:
+            self.kill(pid)
+            if time.monotonic() > deadline:
+                self._process.kill()
+                self._process.wait()
+        if not self.alive():
+            kill_marked(self._mark)
+
+    def let_go(self) -> None:
+        """Tell the server that it is over; it kills what it has forked and ends."""
+        with contextlib.suppress(BrokenPipeError):
+            self._orders.close()
+
+    def close(self) -> None:
+        """End the server; it kills what it has forked."""
+        self.let_go()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._answers.close()
+        kill_marked(self._mark)
+
+    def _order(self, **order: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it died: wait_gone says so
+            self._orders.write((json.dumps(order) + "\n").encode())
+            self._orders.flush()
+
+    def _await(self, key: str, deadline: float) -> dict[str, Any]:
+        broken = time.monotonic() + START_S
+        while time.monotonic() < min(deadline, broken):
+            for answer in self._read(0.1):
+                if key in answer:
+                    return answer
+            if not self.alive():
+                raise Ended(
+                    f"the fork server ended with code {self._process.poll()} before it said "
+                    f"'{key}'; does this work: {sys.executable} -c 'import torch'"
+                )
+        self._process.kill()  # it would go on importing while the next trial is timed
+        self._process.wait()
+        kill_marked(self._mark)
+        raise NoAnswer(f"the fork server, which imports torch, did not say '{key}' in time")
+
+    def _read(self, seconds: float) -> list[dict[str, Any]]:
+        ready, _, _ = select.select([self._answers], [], [], seconds)
+        if ready:
+            data = self._answers.read()
+            if not data:
+                time.sleep(POLL_S)  # its end; `alive` will say so in a moment
+            self._buffer += data or b""
+        *lines, self._buffer = self._buffer.split(b"\n")
+        answers = [json.loads(line) for line in lines]
+        self._gone.update({a["gone"]: a["status"] for a in answers if "gone" in a})
+        return answers

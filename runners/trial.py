@@ -1,0 +1,124 @@
+"""Follows one trial: its events as they come, its deadlines, and how it ended."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from pathlib import Path
+from typing import Any, cast
+
+from hotlap.job import EventReader, Job
+from runners.protocol import Outcome, Watch
+from runners.server import BURY_S, POLL_S, Ended, NoAnswer, Server
+
+KILLED = "the fork server was killed from outside, and the trial with it"
+"""Why a trial ended whose server is gone."""
+
+
+class Trial:
+    """Follows one trial from its order until nothing of it is left.
+
+    Args:
+        server: Forks it.
+        job: What it does.
+        folder: Where its files are.
+        watch: Sees each event; True stops the trial.
+        deadline: It is killed then, in seconds of `time.monotonic`.
+
+    Attributes:
+        events: All its events so far.
+        traceback: The worker's own, if it has told one.
+    """
+
+    def __init__(
+        self, server: Server, job: Job, folder: Path, watch: Watch, deadline: float
+    ) -> None:
+        self._server = server
+        self._window = job.window
+        self._kind = job.kind
+        self._watch = watch
+        self._deadline = deadline
+        self._folder = folder
+        self._reader = EventReader(folder, from_now=True)
+        self.events: list[dict[str, Any]] = []
+        self._names: set[str] = set()
+        self.traceback = ""
+
+    def follow(self) -> tuple[Outcome, str]:
+        """Run it. Returns the outcome and, unless it is ok, the reason.
+
+        On Ctrl-C a full run gets to save a checkpoint first; a second one kills it.
+        """
+        try:
+            pid = self._server.start(self._folder, self._deadline)
+        except NoAnswer as error:
+            return "timeout", str(error)
+        except Ended:
+            return "crash", KILLED
+        self._heard = time.monotonic()
+        try:
+            return self._until_gone(pid)
+        except KeyboardInterrupt:
+            if self._kind == "full_run":
+                self._server.ask_to_stop(pid)
+                self._until_gone(pid)
+            raise
+        finally:
+            self._server.bury(pid)
+
+    def _until_gone(self, pid: int) -> tuple[Outcome, str]:
+        stopped: tuple[Outcome, str] | None = None
+        give_up = math.inf
+        while True:
+            gone = self._server.wait_gone(pid, POLL_S)
+            for event in self._reader.new():
+                self.events.append(event)
+                self._names.add(event["event"])
+                self._heard = time.monotonic()
+                if stopped is None and gone is None and self._watch(event):
+                    stopped = ("pruned", "")
+                    self._server.kill(pid)
+                    give_up = time.monotonic() + BURY_S
+            if gone is not None:
+                return stopped or self._ended(gone)
+            if stopped is None and (late := self._late()):
+                stopped = ("timeout", late)
+                self._server.dump(pid)
+                self._server.kill(pid)
+                give_up = time.monotonic() + BURY_S
+            if stopped is not None and time.monotonic() > give_up:
+                return stopped  # the server does not answer; it is buried with the trial
+
+    def _late(self) -> str:
+        now = time.monotonic()
+        if now > self._deadline:
+            return "the trial ran out of the time it was given"
+        silent = now - self._heard
+        if self._kind == "full_run":
+            return ""  # it takes what it takes
+        if "warmup" in self._names:
+            if silent > self._window.silence_s:
+                return f"no block ended within {self._window.silence_s:g} s"
+        elif self._kind == "probe" or "built" in self._names:
+            if silent <= self._window.first_step_s:
+                return ""
+            return (
+                f"no step was done within {self._window.first_step_s:g} s of the start; the "
+                "loader gave no batch or the first step hangs (the log says where it stood)"
+            )
+        return ""
+
+    def _ended(self, status: int) -> tuple[Outcome, str]:
+        last = self.events[-1] if self.events else {"event": "nothing"}
+        if last["event"] in ("finished", "facts", "trained", "losses") and status == 0:
+            return "ok", ""
+        if last["event"] == "failed":
+            self.traceback = last["traceback"]
+            return cast(Outcome, last["outcome"]), str(last["error"])
+        if not self._server.alive():
+            return "crash", KILLED
+        if status == -signal.SIGKILL:
+            return "oom", "the worker was killed from outside, most likely for want of host memory"
+        how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
+        return "crash", f"the worker ended with {how} after its event '{last['event']}'"

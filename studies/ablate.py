@@ -1,0 +1,155 @@
+"""Ablate: which of the best settings pay? What does not is dropped before anything is proven.
+
+Each setting that differs from the baseline is put back, and the whole is measured against itself
+without it, in the same paired rounds as in the confirm stage. A setting stays if the whole 95 %
+interval of (with it / without it) lies above 1. Where the time is too short for one arm a
+setting, those that are least likely to pay are put back together.
+
+Settings that are each worth little alone may be worth something together, and two may do the same
+work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
+the whole it comes from, and it wins only if it is not proven slower. That is why this stage comes
+before the proof: what is frozen is exactly what was proven, and one proof is enough.
+
+This is one step of backward elimination (Kohavi and John, "Wrappers for feature subset selection",
+1997) with the verification that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hotlap.measurement import Rate
+from hotlap.settings import NEEDS_WORKERS, Settings
+from studies.arm import Arm, log_interval
+from studies.rounds import Rounds
+
+FEW_ROUNDS = 3
+"""With fewer ratios no interval says anything (Student's t with one degree of freedom is 12.7)."""
+
+MAX_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one changed setting brings, or several that were put back together.
+
+    Attributes:
+        settings: Names; more than one where the time was too short for each alone, or where they
+            mean nothing without each other.
+        whole: The arm with all settings.
+        without: The arm without these.
+        ratio: How many times better it is with them, with a 95 % interval.
+        kept: Whether they pay.
+        reason: Why they stay although their interval says nothing; empty otherwise.
+    """
+
+    settings: tuple[str, ...]
+    whole: Arm
+    without: Arm
+    ratio: Rate
+    kept: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The answer of the ablate stage.
+
+    Attributes:
+        whole: The settings that were taken apart.
+        left: Those of them that pay, over the baseline.
+        contributions: The most useful first.
+        note: A sentence, if something stands in the way of an answer.
+    """
+
+    whole: Settings
+    left: Settings
+    contributions: tuple[Contribution, ...] = ()
+    note: str = ""
+
+
+@dataclass
+class _Group:
+    names: tuple[str, ...]
+    settings: Settings
+    arm: Arm = field(init=False)
+
+
+def ablate(
+    rounds: Rounds, whole: Settings, baseline: Settings, likely: Sequence[str] = ()
+) -> Ablation:
+    """Put back each changed setting and see what it brought.
+
+    Args:
+        rounds: How the rounds go, and how long.
+        whole: What to take apart.
+        baseline: What settings are put back to.
+        likely: Names of settings, the most likely to pay first; they get arms of their own first.
+    """
+    sign, trial_s = rounds.lab.sign, rounds.lab.typical_s(rounds.max_s)
+    groups = _groups(whole, baseline, likely)
+    n = int(rounds.left() / (FEW_ROUNDS * trial_s)) - 1 if trial_s else len(groups)
+    if not groups or n < 1:
+        return Ablation(whole, whole, note="there was no time to try the settings one by one")
+    groups = _merged(groups, n, whole, baseline)
+    arm = Arm("all", whole, sign=sign)
+    for group in groups:
+        group.arm = Arm(f"without {' + '.join(group.names)}", group.settings, sign=sign)
+    n_rounds = rounds.run([arm, *(group.arm for group in groups)], arm)
+    if n_rounds < FEW_ROUNDS:
+        return Ablation(whole, whole, note="there was no time to try the settings one by one")
+    found = [_contribution(group, arm) for group in groups]
+    found.sort(key=lambda c: c.ratio.value, reverse=True)
+    if not any(c.kept for c in found):
+        # Each could go as long as the others stay: what seems to bring most stays.
+        found[0] = replace(found[0], kept=True, reason="nothing else would be left")
+    left = without([name for c in found if not c.kept for name in c.settings], whole, baseline)
+    return Ablation(whole, left, tuple(found))
+
+
+def differing(settings: Settings, baseline: Settings) -> list[str]:
+    """Names of the settings that differ from the baseline's and mean something."""
+    theirs: Mapping[str, Any] = baseline.to_dict()
+    return [
+        name
+        for name, value in settings.to_dict().items()
+        if value != theirs.get(name, getattr(baseline, name))
+    ]
+
+
+def without(names: Sequence[str], settings: Settings, baseline: Settings) -> Settings:
+    """The settings with these as the baseline has them."""
+    back: dict[str, Any] = {name: getattr(baseline, name) for name in names}
+    if back.get("num_workers") == 0:  # what workers would do goes with them
+        back |= {name: getattr(baseline, name) for name in NEEDS_WORKERS}
+    return replace(settings, **back)
+
+
+def _contribution(group: _Group, whole: Arm) -> Contribution:
+    ratio = log_interval(whole.ratios(group.arm))
+    failed = "; ".join(group.arm.reasons)
+    kept = ratio.low > 1 or bool(failed)
+    reason = f"without it: {failed}" if failed else ""
+    return Contribution(group.names, whole, group.arm, ratio, kept, reason)
+
+
+def _groups(whole: Settings, baseline: Settings, likely: Sequence[str]) -> list[_Group]:
+    """One group a changed setting, the likely ones first; settings that go together are one."""
+    order = {name: i for i, name in enumerate(likely)}
+    names = sorted(differing(whole, baseline), key=lambda name: order.get(name, len(order)))
+    found: dict[object, _Group] = {}
+    for name in names:
+        settings = without([name], whole, baseline)
+        group = found.setdefault(settings.key(), _Group((), settings))
+        group.names += (name,)
+    return list(found.values())
+
+
+def _merged(groups: list[_Group], n: int, whole: Settings, baseline: Settings) -> list[_Group]:
+    """At most `n` groups: the last ones become one."""
+    if len(groups) <= n:
+        return groups
+    names = tuple(name for group in groups[n - 1 :] for name in group.names)
+    return [*groups[: n - 1], _Group(names, without(names, whole, baseline))]

@@ -1,0 +1,331 @@
+"""Course: how a study goes after the probe, stage by stage, within its budget.
+
+    baseline and expert -> noise -> diagnosis -> search -> ablate -> confirm -> numerics
+
+tune.py takes it on a real machine, and a replayed study on a recorded table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from runners.protocol import Run
+from studies.ablate import (
+    FEW_ROUNDS,
+    MAX_ROUNDS,
+    Ablation,
+    Contribution,
+    ablate,
+    differing,
+)
+from studies.anchor import EVERY_SHARE, Anchor
+from studies.arm import Arm
+from studies.budget import Budget
+from studies.confirm import Confirmed, confirm
+from studies.descent import COMPUTE, LOADER, Descent
+from studies.diagnosis import Diagnosis, diagnose
+from studies.endurance import Endurance, measured
+from studies.gate import UNKNOWN, Gate
+from studies.growth import Growth
+from studies.lab import Lab
+from studies.noise import Noise, Repeat
+from studies.protocols import Observer, Space, Trial
+from studies.rounds import Rounds, Violations
+from studies.search import Search
+
+PROVE = 0.5
+"""Share of the budget kept for all that comes after the search."""
+
+CONFIRM = 0.3
+"""Of that, kept for the proof: four arms in fresh processes want five rounds."""
+
+NUMERICS = 0.07
+"""Of that, kept for the numerics of what is proven."""
+
+REPEATS = 2
+"""So often the baseline is measured again before the search, if that fits into its share."""
+
+NOISE_SHARE = 0.08
+
+DIAGNOSIS_SHARE = 0.06
+"""Both sides of one settings value take at most this share, or are left out."""
+
+MakeGate = Callable[[Run, float], Gate]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user says about the course.
+
+    Attributes:
+        n_trials: Trials of the search in all; None for as many as fit.
+        n_best: So many of the best trials are confirmed.
+        max_rounds: The most confirm rounds.
+        guided: Whether the sampler is helped by descent at first.
+        sampler: Its name, for the screen.
+        seed: Of the order within rounds.
+        repeat_s: The longest window where many short ones tell more than a few long ones.
+        full_run: What it may hold, and for how long.
+        diagnose: Whether the two sides can be measured.
+    """
+
+    n_trials: int | None = None
+    n_best: int = 2
+    max_rounds: int = 8
+    guided: bool = True
+    sampler: str = "tpe"
+    seed: int = 0
+    repeat_s: float | None = None
+    full_run: Endurance = field(default_factory=Endurance)
+    diagnose: bool = True
+
+
+@dataclass
+class Found:
+    """What a study has found.
+
+    Attributes:
+        proof: The confirm rounds.
+        noise: What all runs of the baseline say about the machine.
+        ablation: Which of the best settings pay; None if nothing seemed better.
+        refused: What was proven faster but may not be frozen: name and reason.
+        first: The baseline's first trial in this session, None on a resumed study.
+        diagnoses: Which side binds, for "baseline" and "winner" as far as there was time.
+        repeats: All runs of the baseline, in the order of time.
+        searched: The speedup that the search itself had measured for the winner, or for what came
+            closest; None if it has not measured them.
+        growth: What grows with the steps of the winner, or of the baseline if that is the winner.
+        unchecked: Why the winner's numerics are not known, empty if they are.
+    """
+
+    proof: Confirmed
+    noise: Noise
+    ablation: Ablation | None = None
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    first: Trial | None = None
+    diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
+    repeats: list[Repeat] = field(default_factory=list)
+    searched: float | None = None
+    growth: list[Growth] = field(default_factory=list)
+    unchecked: str = ""
+
+    @property
+    def contributions(self) -> tuple[Contribution, ...]:
+        """What the winner's settings bring; empty if the winner is not what was taken apart."""
+        ablation, winner = self.ablation, self.proof.winner.settings.key()
+        if ablation is None or winner not in (ablation.left.key(), ablation.whole.key()):
+            return ()
+        return ablation.contributions
+
+
+class Course:
+    """One study's course.
+
+    Args:
+        lab: Measures settings.
+        search: The search stage.
+        space: The active search space.
+        budget: The command's wall clock.
+        plan: What the user says about it.
+        observer: Who wants to see it.
+        violations: By how much a measurement breaks each limit.
+        make_gate: Makes what tells whether settings still learn the same, from a run of the
+            baseline and the seconds that it may take; None where nothing can be trained.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        search: Search,
+        space: Space,
+        budget: Budget,
+        plan: Plan,
+        observer: Observer,
+        violations: Violations = lambda measurement: (),
+        make_gate: MakeGate | None = None,
+    ) -> None:
+        self._lab = lab
+        self._search = search
+        self._space = space
+        self._budget = budget
+        self._plan = plan
+        self._observer = observer
+        self._violations = violations
+        self._make_gate = make_gate
+
+    def run(self, base: Settings, expert: Settings) -> Found:
+        """From the baseline to what is proven.
+
+        Args:
+            base: The baseline.
+            expert: What an engineer would set by hand.
+
+        Raises:
+            StudyFailed: The baseline fails.
+        """
+        self._observer.stage("baseline", "your own settings, then what an expert would set")
+        first = self._search.first("baseline", base)
+        self._search.first("expert", expert)
+        anchor = self._noise(base, first)
+        diagnoses: dict[str, Diagnosis] = {}
+        if first is not None and (found := self._diagnose(base, first.run.measurement)):
+            diagnoses["baseline"] = found
+        descent = Descent(self._space, _waits(first, diagnoses.get("baseline")))
+        guide = descent.propose if self._plan.guided else None
+        self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
+        self._observer.note(self._search.run(self._plan.n_trials, guide=guide, anchor=anchor))
+        ablation = self._ablate(base)
+        proof = self._confirm(base, expert, first, ablation)
+        refused, unchecked = self._refuse(proof)
+        winner = proof.winner
+        if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[0])):
+            diagnoses["winner"] = found
+        repeats = [*(anchor.repeats if anchor else []), *self._of_rounds(proof.baseline)]
+        return Found(
+            proof,
+            Noise.of(repeats) if repeats else Noise(0),
+            ablation,
+            refused,
+            first,
+            diagnoses,
+            repeats,
+            self._searched(proof, base),
+            self._plan.full_run.growth(winner),
+            unchecked,
+        )
+
+    def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
+        """A/A: the baseline again, in processes of its own."""
+        repeats = [self._repeat(first)] if first else []
+        typical_s = self._lab.typical_s()
+        share_s = NOISE_SHARE * self._budget.seconds
+        n = min(REPEATS, int(share_s / typical_s)) if typical_s else REPEATS
+        if n:
+            self._observer.stage("noise", "the baseline again: how much does the machine vary?")
+        repeats += [repeat for _ in range(n) if (repeat := self._again(base))]
+        if not repeats:
+            return None
+        every_s = EVERY_SHARE * self._budget.seconds
+        anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
+        anchor.first = self._search.level(anchor.first)
+        if anchor.noise.n > 1:
+            self._observer.note(anchor.noise.sentence(0))
+        self._search.expect_noise(anchor.noise.spread)
+        return anchor
+
+    def _again(self, base: Settings) -> Repeat | None:
+        """One more run of the baseline, if there is time and it ends well."""
+        left_s = self._budget.left(PROVE)
+        if left_s <= self._lab.typical_s(self._plan.repeat_s):
+            return None
+        trial = self._lab.measure("repeat", base, left_s, max_s=self._plan.repeat_s)
+        return self._repeat(trial) if trial.run.outcome == "ok" else None
+
+    def _repeat(self, trial: Trial) -> Repeat:
+        blocks = tuple(self._lab.block_values(trial.run.measurement))
+        return Repeat(trial.ended_s, trial.value, blocks)
+
+    def _ablate(self, base: Settings) -> Ablation | None:
+        """Take the best settings apart, if they seem better than the baseline."""
+        best = next(iter(self._search.best(1).values()), base)
+        changed = differing(best, base)
+        if not changed:
+            return None
+        many = f"{len(changed)} changed settings" if len(changed) > 1 else "one changed setting"
+        self._observer.stage("ablate", f"what does each of the {many} bring?")
+        rounds = self._rounds("ablate", CONFIRM, MAX_ROUNDS, behind_rounds=FEW_ROUNDS)
+        ablation = ablate(rounds, best, base, LOADER + COMPUTE)
+        if ablation.note:
+            self._observer.note(ablation.note)
+        return ablation
+
+    def _confirm(
+        self, base: Settings, expert: Settings, first: Trial | None, ablation: Ablation | None
+    ) -> Confirmed:
+        """Prove it: only these fresh, interleaved measurements are quoted."""
+        self._observer.stage("confirm", "the best against the baseline, interleaved")
+        best = self._search.best(self._plan.n_best)
+        arms = {"baseline": base, **best, "expert": expert}
+        shrunk = ("", "")
+        if ablation and ablation.left.key() != ablation.whole.key():
+            whole = next(iter(best))
+            shrunk = (whole, f"{whole}, less")
+            arms = {"baseline": base, shrunk[1]: ablation.left, **best, "expert": expert}
+        rounds = self._rounds("confirm", NUMERICS, self._plan.max_rounds)
+        return confirm(rounds, arms, first, shrunk)
+
+    def _refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
+        """Refuse what may not be frozen; the next best takes its place.
+
+        Returns:
+            Names and reasons, and why the winner's numerics are not known, if they are not.
+        """
+        refused: list[tuple[str, str]] = []
+        while proof.found_better:
+            winner, baseline = proof.winner, proof.baseline
+            self._observer.stage("numerics", f"does {winner.name} learn what the baseline learns?")
+            reason = self._plan.full_run.outgrown(winner, baseline)
+            if not reason:
+                reason, unknown = self._compared(winner, baseline)
+                if not reason:
+                    return refused, unknown
+            self._observer.note(f"{winner.name} is refused: {reason}")
+            refused.append((winner.name, reason))
+            winner.reasons.append(reason)
+        return refused, ""
+
+    def _compared(self, winner: Arm, baseline: Arm) -> tuple[str, str]:
+        """Why the winner may not be frozen, and why that is not known; empty if neither."""
+        if self._make_gate is None:
+            return "", ""
+        trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
+        gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
+        reason = gate(winner.settings, self._budget.left())
+        if not reason:
+            self._observer.note(gate.compared)
+        elif reason.startswith(UNKNOWN) and not gate.must_know(winner.settings):
+            return "", reason
+        return reason, ""
+
+    def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
+        """Each side alone, if there is time for it."""
+        most_s = min(DIAGNOSIS_SHARE * self._budget.seconds, self._budget.left()) / 2
+        if not self._plan.diagnose or self._lab.typical_s(self._plan.repeat_s) > most_s:
+            return None
+        self._observer.stage("diagnosis", "the loader alone, the model alone")
+        found = diagnose(self._lab, settings, together, most_s, self._plan.repeat_s)
+        self._observer.note(found.sentence)
+        return found
+
+    def _searched(self, proof: Confirmed, base: Settings) -> float | None:
+        value = self._search.value_of(proof.best_tried.settings)
+        level = self._search.value_of(base)
+        if not value or not level or proof.best_tried is proof.baseline:
+            return None
+        return (value / level) ** self._lab.sign
+
+    def _of_rounds(self, baseline: Arm) -> list[Repeat]:
+        """The baseline's runs in the confirm rounds."""
+        return [self._repeat(t) for t in baseline.trials.values() if t.run.outcome == "ok"]
+
+    def _rounds(self, kind: str, keep: float, max_rounds: int, behind_rounds: int = 2) -> Rounds:
+        return Rounds(
+            self._lab,
+            kind,
+            lambda: self._budget.left(keep),
+            max_rounds,
+            self._plan.seed,
+            self._violations,
+            behind_rounds,
+            self._plan.repeat_s,
+        )
+
+
+def _waits(first: Trial | None, diagnosis: Diagnosis | None) -> float:
+    """The share of its time that the model waits for data, 0..1; 1 if nobody knows."""
+    if diagnosis is not None and diagnosis.stall_share is not None:
+        return diagnosis.stall_share
+    return first.run.measurement.data_wait_share if first else 1.0

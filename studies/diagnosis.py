@@ -1,0 +1,187 @@
+"""Diagnosis: which side binds a training run, its loader or its model, and how far it is from that.
+
+Each side is measured without the other: the loader with nothing computed, the model on batches kept
+in memory (see hotlap/sides.py). The slower of the two is the most that training could reach with
+these settings. Time blocked in `next(loader)` alone does not tell this: a model that waits little
+may do so because the loader's workers have taken its cores.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hotlap.measurement import Measurement, Rate
+from hotlap.settings import Settings
+from studies.lab import Lab
+
+NEAR = 0.85
+"""Training below this share of the slower side's rate is bound by neither alone."""
+
+Binding = Literal["data", "compute", "both", "neither", "unknown"]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What training, its loader alone and its model alone do with the same settings.
+
+    Attributes:
+        together: Training as it is, samples per second.
+        loader: The loader alone; None if that could not be measured.
+        compute: The model alone; None if that could not be measured.
+        reasons: Why a side has no rate: "loader" or "compute" -> a sentence.
+        num_workers: Loader workers in training.
+        n_cores: CPU cores that the processes share.
+    """
+
+    together: Rate
+    loader: Rate | None
+    compute: Rate | None
+    reasons: dict[str, str] = field(default_factory=dict)
+    num_workers: int = 0
+    n_cores: int = 1
+
+    @property
+    def bound(self) -> float | None:
+        """The slower side's samples per second; of the one that is known, if it is only one."""
+        return min((r.value for r in (self.loader, self.compute) if r is not None), default=None)
+
+    @property
+    def bound_share(self) -> float | None:
+        """How much of `bound` training reaches; by chance slightly above 1."""
+        return self.together.value / self.bound if self.bound else None
+
+    @property
+    def stall_share(self) -> float | None:
+        """Share of its time, 0..1, that the model loses against running alone."""
+        if self.compute is None or self.compute.value <= 0:
+            return None
+        return min(1.0, max(0.0, 1 - self.together.value / self.compute.value))
+
+    @property
+    def binding(self) -> Binding:
+        """Which side holds training back.
+
+        "both" if their rates lie within each other's intervals, "neither" if training is far below
+        both: they take turns or compete for the same cores. With one side known it is that one if
+        training comes near it; else the other, which cannot be told from competition.
+        """
+        if self.loader is None or self.compute is None:
+            return self._by_one_side()
+        if self._far_below(self.loader) and self._far_below(self.compute):
+            return "neither"
+        if self.loader.low <= self.compute.high and self.compute.low <= self.loader.high:
+            return "both"
+        return "data" if self.loader.value < self.compute.value else "compute"
+
+    @property
+    def sentence(self) -> str:
+        """What it means, in one line."""
+        together = _rate(self.together)
+        if self.loader is None or self.compute is None:
+            return self._sentence_by_one_side()
+        loader, compute = _rate(self.loader), _rate(self.compute)
+        if self.binding == "neither":
+            return (
+                f"neither side binds: loader {loader} and model {compute} samples/s alone, "
+                f"{together} together; {self._why_neither()}"
+            )
+        reached = "" if (self.bound_share or 0) >= NEAR else f"; together they reach {together}"
+        if self.binding == "data":
+            return (
+                f"data-bound: the loader delivers {loader} of the {compute} samples/s that the "
+                f"model could take ({100 * (self.stall_share or 0):.0f} % of the time the model "
+                f"waits){reached}"
+            )
+        if self.binding == "compute":
+            return (
+                f"compute-bound: the model takes {compute} samples/s, the loader could deliver "
+                f"{loader}{reached}"
+            )
+        return (
+            f"balanced: the loader delivers {loader} samples/s and the model takes {compute}, so "
+            f"only both together can get faster{reached}"
+        )
+
+    def _far_below(self, side: Rate) -> bool:
+        return self.together.value < NEAR * side.value and self.together.high < side.low
+
+    def _why_neither(self) -> str:
+        if self.num_workers == 0:
+            return "without workers they take turns"
+        cores = "core" if self.n_cores == 1 else f"{self.n_cores} cores"
+        return f"they compete for the same {cores}"
+
+    def _by_one_side(self) -> Binding:
+        if self.compute is not None:
+            return "data" if self._far_below(self.compute) else "compute"
+        if self.loader is not None:
+            return "compute" if self._far_below(self.loader) else "data"
+        return "unknown"
+
+    def _sentence_by_one_side(self) -> str:
+        missing = "; ".join(
+            f"the {'model' if side == 'compute' else side} alone was not measured ({reason})"
+            for side, reason in self.reasons.items()
+        )
+        known = {"loader": self.loader, "compute": self.compute}
+        alone = next((f"{_rate(rate)}" for rate in known.values() if rate is not None), "")
+        if self.binding == "unknown":
+            return f"nobody knows which side binds: {missing}"
+        who = "the model" if self.compute is not None else "the loader"
+        return (
+            f"{self.binding}-bound: {_rate(self.together)} samples/s together, {who} alone "
+            f"{alone}; {missing}"
+        )
+
+
+def diagnose(
+    lab: Lab,
+    settings: Settings,
+    together: Measurement,
+    timeout_s: float,
+    max_s: float | None = None,
+) -> Diagnosis:
+    """Measure each side of `settings` alone, as trials of the kind "diagnosis".
+
+    Args:
+        lab: Where to measure.
+        settings: Those of `together`.
+        together: Training with them.
+        timeout_s: For each of the two trials.
+        max_s: The longest window of each, if shorter than the job's own.
+
+    Returns:
+        A side that cannot be measured has no rate and a reason; nothing is raised for it.
+    """
+    found: dict[str, Rate | None] = {"loader": None, "compute": None}
+    reasons: dict[str, str] = {}
+    for side in found:
+        if side == "loader" and together.resident:
+            reasons[side] = "one batch lies on the device for good, so there is no loader"
+            continue
+        run = lab.measure("diagnosis", settings, timeout_s, max_s=max_s, side=side).run
+        if run.outcome == "ok" and run.measurement.blocks:
+            found[side] = run.measurement.rate
+        else:
+            reasons[side] = f"{run.outcome}: {run.reason}" if run.reason else run.outcome
+    return Diagnosis(
+        together.rate,
+        found["loader"],
+        found["compute"],
+        reasons,
+        together.num_workers,
+        _n_cores(),
+    )
+
+
+def _n_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _rate(rate: Rate) -> str:
+    value = rate.value
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -1,0 +1,91 @@
+"""What stands behind a study's answer as a doubt, from all that it has found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from studies.course import Found
+from studies.doubt import Doubt
+from studies.study_doubts import baseline_drift, few_rounds, two_modes, wide_interval
+from studies.window_doubts import Watched, of_trials
+
+
+def doubts_of(found: Found, n_trials: int = 0) -> list[Doubt]:
+    """All doubts about a study, each once.
+
+    Args:
+        found: What it has found.
+        n_trials: Of the search.
+    """
+    proof = found.proof
+    trials = [trial for arm in proof.arms for trial in arm.trials.values()]
+    watched = [
+        Watched(t.run.measurement, t.settings.num_workers * t.settings.prefetch_factor)
+        for t in trials
+        if t.run.outcome == "ok"
+    ]
+    best, baseline = proof.best_tried, proof.baseline
+    speedup = best.speedup(baseline)
+    said: list[Doubt | None] = [*of_trials(watched)]
+    rates = [(repeat.t, repeat.value) for repeat in found.repeats]
+    if baseline.sign > 0:
+        said.append(baseline_drift(rates, found.noise.spread, n_trials))
+    if found.noise.modes:
+        slow, fast = sorted(found.noise.modes)
+        wait = baseline.settings.omp_wait_policy
+        said.append(two_modes(slow, fast, _slow_share(found), wait if wait != "default" else ""))
+    if proof.found_better:
+        said.append(wide_interval("the winner", speedup, proof.n_rounds))
+    else:
+        value = speedup.value if best is not baseline else 0.0
+        said.append(few_rounds(proof.n_rounds, best.name, value))
+    said += [*_growth(found), *_unchecked(found), *_could_not_win(found)]
+    return [doubt for doubt in said if doubt is not None]
+
+
+def _slow_share(found: Found) -> float:
+    slow, fast = sorted(found.noise.modes)
+    blocks = [value for repeat in found.repeats for value in repeat.blocks]
+    between = math.sqrt(slow * fast)
+    return sum(value < between for value in blocks) / max(1, len(blocks))
+
+
+def _growth(found: Found) -> list[Doubt]:
+    return [
+        Doubt(
+            "growing",
+            f"with the {'winner' if found.proof.found_better else 'baseline'}, {growth.sentence}",
+            "something is kept at each step: losses with their graphs, results, open files",
+            "look for what the training loop or the data set appends to, or leaves open",
+        )
+        for growth in found.growth
+    ]
+
+
+def _unchecked(found: Found) -> list[Doubt]:
+    if not found.unchecked:
+        return []
+    return [
+        Doubt(
+            "numerics-unchecked",
+            f"the winner is frozen, and {found.unchecked}",
+            "the budget was too short for some more steps of winner and baseline",
+            "go on with resume=<folder> and a larger budget=, or compare the losses of a full run",
+        )
+    ]
+
+
+def _could_not_win(found: Found) -> Sequence[Doubt]:
+    refused = {name for name, _ in found.refused}
+    return [
+        Doubt(
+            "could-not-win",
+            f"{arm.name} could not win: {why}",
+            "what fails once in a few short runs is nothing to freeze for a long one",
+            f"its trials' logs: trials/{next(iter(arm.trials.values())).number:04d}/worker.log",
+        )
+        for arm in found.proof.arms
+        for why in arm.reasons
+        if arm.name not in refused
+    ]

@@ -1,0 +1,231 @@
+"""Gate: a winner passes only if it is shown to train what the baseline trains.
+
+Both train some steps on the same batches with the same random numbers (hotlap/losses.py), the
+baseline more than once, so that its own spread is known. Two things are looked at:
+
+- The batches themselves. The winner loads them in its own way: its workers, its start method. Its
+  batches have to be the baseline's, bit for bit or to rounding, wherever the dataset gives the same
+  sample for the same index and random numbers. So a winner that changes nothing but the loader is
+  proven as well, and one whose workers read a shared file at the wrong place is found out.
+- The losses (objectives/numerics.py), as strictly as the settings that differ allow.
+
+Where a dataset has random numbers or an order of its own (a stream, a generator it holds, batches
+in any order), batches cannot be the same. There the winner trains once more with the baseline's
+way of loading, and the losses alone are compared.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from runners.protocol import Run
+from studies.lab import Lab
+
+Answer = dict[str, Any]
+"""The event `losses` of hotlap/losses.py."""
+
+SHARE = 0.1
+"""Of the budget; more is not spent on the gate of one winner."""
+
+LEAST_STEPS, MOST_STEPS = 5, 30
+"""Fewer say too little about a mean; more drift apart by chaos alone (objectives/numerics.py)."""
+
+REPEATS = 2
+
+WINNER_RUNS = 2
+"""Its own way of loading, and if need be the baseline's."""
+
+MOST_SKIPPED = 0.25
+"""GradScaler finds its scale by skipping; once found, no more than this share of the steps may be
+skipped."""
+
+FINDING = 16
+"""From 2**16, torch's first scale, so many halvings lead to 1."""
+
+ROUNDING = 1e-5
+"""Magnitudes of batches agree to this share if they were computed in another order (float32)."""
+
+UNKNOWN = "its numerics could not be checked: "
+"""How a reason begins where the winner was not refused for what it does, but nothing is known."""
+
+
+class Gate:
+    """Compares winners with the baseline.
+
+    Args:
+        lab: Runs the steps.
+        baseline: The user's own settings.
+        class_of: The most that settings change beside the baseline: exact, rounding or precision.
+        n_steps: Steps to compare; see `affordable_steps`.
+        accepts: objectives.accepts.
+        same_data: objectives.same_data.
+        repeats: Runs of the baseline; they are done once and kept.
+        clock: Seconds.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        baseline: Settings,
+        class_of: Callable[[Settings], str],
+        n_steps: int,
+        *,
+        accepts: Callable[..., tuple[bool, str]],
+        same_data: Callable[[Settings, Settings], Settings],
+        repeats: int = REPEATS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lab = lab
+        self._baseline = baseline
+        self._class_of = class_of
+        self._n_steps = n_steps
+        self._accepts = accepts
+        self._same_data = same_data
+        self._n_repeats = repeats
+        self._clock = clock
+        self._repeats: list[Answer] = []
+        self.compared = ""
+
+    def __call__(self, settings: Settings, timeout_s: float) -> str:
+        """Why `settings` may not be frozen, in a sentence; empty if they may.
+
+        Never raises for what a run does: a crash, a lack of memory or of time is a reason.
+        `compared` says afterwards what was looked at.
+
+        Args:
+            settings: The winner.
+            timeout_s: Wall clock for all runs together.
+        """
+        self.compared = ""
+        if settings.key() == self._baseline.key():
+            return ""
+        deadline = self._clock() + timeout_s
+        if reason := self._fill(self._n_repeats, deadline):
+            return reason
+        answer, reason = self._train("the winner", settings, deadline)
+        if reason:
+            return reason
+        base = self._repeats[0]
+        kind = self._class_of(settings)
+        data = _difference(answer, base)
+        if data == "rounding":
+            kind = max(kind, "rounding", key=("exact", "rounding", "precision").index)
+        elif data and base["repeatable"] and settings.in_order:
+            return (
+                f"its {data}, although the dataset gives the same sample for the same index and "
+                "random numbers in one process: its way of loading changes what is trained"
+            )
+        elif data:
+            settings = self._same_data(settings, self._baseline)
+            if settings.key() == self._baseline.key():
+                self.compared = (
+                    "only its way of loading differs; the dataset has random numbers or an order "
+                    f"of its own, so {len(answer['losses'])} steps were seen to be sound, not equal"
+                )
+                return ""
+            answer, reason = self._train("the winner", settings, deadline)
+            if reason:
+                return reason
+            kind = self._class_of(settings)
+        return self._judge(answer, kind, deadline)
+
+    def must_know(self, settings: Settings) -> bool:
+        """Whether settings may only be frozen if they were compared: they change the precision."""
+        return self._class_of(settings) == "precision"
+
+    def _judge(self, answer: Answer, kind: str, deadline: float) -> str:
+        accepted, said = self._verdict(answer, kind)
+        if not accepted and kind == "exact" and not self._fill(self._n_repeats + 1, deadline):
+            # Does the baseline differ from itself, only not so in its first runs?
+            accepted, said = self._verdict(answer, kind)
+        n_steps = len(answer["losses"])
+        self.compared = f"{n_steps} steps on the same batches, class {kind}: {said}"
+        return "" if accepted else f"it does not train as the baseline does: {said}"
+
+    def _verdict(self, answer: Answer, kind: str) -> tuple[bool, str]:
+        return self._accepts(
+            answer["losses"],
+            [repeat["losses"] for repeat in self._repeats],
+            kind,
+            answer["first_update"],
+            [repeat["first_update"] for repeat in self._repeats],
+        )
+
+    def _fill(self, n: int, deadline: float) -> str:
+        """Have `n` runs of the baseline; the reason why that cannot be, or nothing."""
+        while len(self._repeats) < n:
+            answer, reason = self._train("the baseline", self._baseline, deadline)
+            if reason:
+                return reason if reason.startswith(UNKNOWN) else f"{UNKNOWN}the baseline: {reason}"
+            self._repeats.append(answer)
+        return ""
+
+    def _train(self, who: str, settings: Settings, deadline: float) -> tuple[Answer, str]:
+        """What came of the steps, and why it is not sound; empty if it is."""
+        left_s = deadline - self._clock()
+        if left_s <= 0:
+            return {}, f"{UNKNOWN}there was no time left for {who}'s steps"
+        run = self._lab.losses(settings, self._n_steps, left_s)
+        if run.outcome != "ok":
+            unknown = UNKNOWN if run.outcome == "timeout" and run.wall_s >= left_s else ""
+            return {}, f"{unknown}{who}'s steps ended as {run.outcome}: {run.reason}"
+        answer: Answer = run.events[-1]
+        return answer, unsound(answer)
+
+
+def unsound(answer: Answer) -> str:
+    """What is wrong with a run whatever it is compared with; empty if nothing is."""
+    losses, skipped = answer["losses"], answer["n_skipped_steps"]
+    for step, loss in enumerate(losses, start=1):
+        if loss - loss != 0:  # NaN and infinity
+            return f"its loss is {loss} at step {step}"
+    if skipped > FINDING + MOST_SKIPPED * len(losses):
+        return (
+            f"its GradScaler skipped {skipped} updates in {len(losses)} steps, because gradients "
+            "overflow in fp16 at any scale"
+        )
+    if not answer["finite"]:
+        return f"its parameters are not finite after {len(losses)} steps"
+    return ""
+
+
+def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> int:
+    """Steps that fit into `seconds` for the baseline's repeats and a winner's runs.
+
+    Args:
+        baseline: A trial of the baseline: it says how long a step and a start take.
+        seconds: For the whole gate; `SHARE` of the budget is meant.
+        repeats: As Gate's.
+
+    Returns:
+        `LEAST_STEPS` to `MOST_STEPS`.
+    """
+    measurement: Measurement = baseline.measurement
+    blocks = [*measurement.warmup, *measurement.blocks]
+    steps = sum(block.steps for block in blocks)
+    if not steps:
+        return LEAST_STEPS
+    trained_s = sum(block.seconds for block in blocks)
+    start_s = max(0.0, baseline.wall_s - trained_s)
+    each_s = seconds / (repeats + WINNER_RUNS) - start_s
+    return max(LEAST_STEPS, min(MOST_STEPS, int(each_s / (trained_s / steps))))
+
+
+def _difference(answer: Answer, base: Answer) -> str:
+    """How the batches differ: empty if not at all, `rounding`, or a part of a sentence."""
+    found = ""
+    for step, (one, other) in enumerate(zip(answer["batches"], base["batches"], strict=False), 1):
+        if one[0] == other[0]:
+            continue
+        if one[1] != other[1] or not _close(one[2], other[2]):
+            return f"batch {step} is another one than the baseline's"
+        found = "rounding"
+    return found
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) <= ROUNDING * max(abs(one), abs(other))

@@ -1,0 +1,174 @@
+"""Noise: how much does the machine itself vary, and so what can be shown on it at all?
+
+The baseline is measured several times in fresh processes (an A/A run), at the start and whenever
+the study measures it again. From these runs:
+
+- the *spread* between processes: from differences of neighbours in time, as von Neumann did
+  ("Distribution of the ratio of the mean square successive difference to the variance", 1941), so
+  that a drift does not count as spread;
+- the *drift* over the study: the median of all slopes (Theil and Sen), times its length;
+- whether the blocks fall into *two modes*, as they do where OpenMP threads spin beside a
+  neighbour: the best split in two has means far apart and little spread within.
+
+With a spread of s, the ratio of two processes spreads by s * sqrt(2), and the mean of n such
+ratios has a 95 % interval of t(n - 1) * s * sqrt(2 / n) to both sides: no smaller effect can be
+shown in n rounds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hotlap.measurement import t_quantile
+
+NOISY = 0.05
+"""Above this spread or drift, the search compares each trial with a baseline next to it."""
+
+MOST_ROUNDS = 30
+"""An effect that needs more rounds than that is out of reach."""
+
+NORMAL_MEDIAN = 0.6745
+"""The median of a standard normal variable's absolute value."""
+
+JUMPS = 3.0
+"""Where the usual estimate is so many times the robust one, one jump of the machine made it; that
+is a drift and no spread."""
+
+APART, WITHIN = 0.5, 5.0
+"""Two modes are so far apart, as a share, and by so many standard deviations within them. The best
+split of one normal mode lies 2.7 apart, that of a uniform one 3.5; a few processes that each have
+a level of their own may look like two modes, but not so far apart."""
+
+MODE_BLOCKS, MODE_SHARE = 12, 0.15
+"""With fewer blocks, or with fewer of them in the smaller mode, it is an outlier."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One run of the baseline.
+
+    Attributes:
+        t: Seconds since the study's start.
+        value: The objective's.
+        blocks: The same of each of its blocks.
+    """
+
+    t: float
+    value: float
+    blocks: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What repeats of the baseline say about the machine.
+
+    Attributes:
+        n: Repeats.
+        spread: Relative standard deviation between processes; 0 for a single one.
+        drift: Relative change from the first to the last repeat; 0 with fewer than three.
+        modes: The two modes' values, lower first; empty if there is one.
+    """
+
+    n: int
+    spread: float = 0.0
+    drift: float = 0.0
+    modes: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, repeats: Sequence[Repeat]) -> Noise:
+        """From the baseline's repeats, in the order of time."""
+        logs = [math.log(r.value) for r in repeats]
+        steps = [b - a for a, b in zip(logs, logs[1:], strict=False)]
+        spread = _spread(steps)
+        drift = math.expm1(_slope(repeats, logs) * (repeats[-1].t - repeats[0].t)) if steps else 0.0
+        return cls(len(logs), spread, drift, _modes([b for r in repeats for b in r.blocks]))
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the drift is more than the spread makes by chance."""
+        return self.n > 2 and abs(self.drift) > max(0.02, 2 * self.spread)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether neighbours in time have to be compared."""
+        return self.spread > NOISY or abs(self.drift) > NOISY or bool(self.modes)
+
+    def smallest_effect(self, n_rounds: int) -> float:
+        """The smallest change (0.03 is 3 %) that `n_rounds` paired rounds can show."""
+        if n_rounds < 2:
+            return math.inf
+        return math.expm1(t_quantile(n_rounds - 1) * self.spread * math.sqrt(2 / n_rounds))
+
+    def rounds_for(self, effect: float) -> int | None:
+        """Paired rounds that show an `effect`; None if more than are ever done."""
+        enough = (n for n in range(2, MOST_ROUNDS + 1) if self.smallest_effect(n) <= effect)
+        return next(enough, None)
+
+    def sentence(self, n_rounds: int) -> str:
+        """What it means for a study whose proof has `n_rounds` rounds."""
+        if self.n < 2:
+            return "the baseline was measured once only, so nothing is known of the machine's noise"
+        said = [f"{self.n} runs of the baseline spread by {self.spread:.1%} between processes"]
+        if self.drifts:
+            said.append(f"drifted by {self.drift:+.0%} in the meantime")
+        if self.modes:
+            low, high = self.modes
+            said.append(f"have two modes, one {high / low:.1f} times as fast as the other")
+        text = ", ".join(said)
+        if n_rounds >= 2:
+            text += (
+                f"; {n_rounds} paired rounds cannot show a change of less than "
+                f"{self.smallest_effect(n_rounds):.1%}"
+            )
+        needed = self.rounds_for(0.02)
+        if needed is None:
+            return f"{text}, and 2 % are out of reach on this machine"
+        return f"{text} (2 % would take {needed} rounds)"
+
+
+def _spread(steps: Sequence[float]) -> float:
+    """Standard deviation of a repeat, from the differences of neighbours."""
+    if not steps:
+        return 0.0
+    usual = math.sqrt(sum(d * d for d in steps) / (2 * len(steps)))
+    robust = statistics.median(abs(d) for d in steps) / NORMAL_MEDIAN / math.sqrt(2)
+    return robust if 0 < JUMPS * robust < usual else usual
+
+
+def _slope(repeats: Sequence[Repeat], logs: Sequence[float]) -> float:
+    """Median of the slopes between all pairs, per second."""
+    if len(logs) < 3:
+        return 0.0
+    slopes = [
+        (logs[j] - logs[i]) / (repeats[j].t - repeats[i].t)
+        for i in range(len(logs))
+        for j in range(i + 1, len(logs))
+        if repeats[j].t > repeats[i].t
+    ]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def _modes(values: Sequence[float]) -> tuple[float, ...]:
+    """The means of the best split in two, if that are two modes."""
+    logs = sorted(math.log(v) for v in values if v > 0)
+    least = max(2, math.ceil(MODE_SHARE * len(logs)))
+    if len(logs) < MODE_BLOCKS:
+        return ()
+    sums = list(itertools.accumulate(logs, initial=0.0))
+    total, squares = sums[-1], sum(x * x for x in logs)
+
+    def within(i: int) -> float:
+        """Sum of the squared distances to the two parts' means, if the first has `i` values."""
+        low, high = sums[i], total - sums[i]
+        return squares - low * low / i - high * high / (len(logs) - i)
+
+    best = min(range(least, len(logs) - least + 1), key=within)
+    low, high = sums[best] / best, (total - sums[best]) / (len(logs) - best)
+    spread = math.sqrt(max(0.0, within(best)) / len(logs))
+    if high - low < max(math.log1p(APART), WITHIN * spread):
+        return ()
+    return math.exp(low), math.exp(high)

@@ -1,0 +1,106 @@
+"""Rounds: several settings values measured against each other, fairly.
+
+Arms run in fresh processes, interleaved over rounds, in a new random order each, so that a drift
+of the machine meets all of them alike. (Every second round backwards would cancel a steady drift;
+but two such rounds are no longer independent, and a machine that slows and recovers every 40 s
+made a winner of nothing in 11 of 100 studies, where random orders keep to 3.)
+
+Looking at the ratios after each round, and stopping as soon as one pleases, would find a
+difference where there is none. So rounds end by the time, by their number, or when the intervals
+are narrow, and none of these looks at who is ahead; an arm far behind is left out, which can only
+lose it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hotlap.measurement import Measurement
+from studies.arm import Arm
+from studies.lab import Lab
+
+NARROW = 0.02
+"""Rounds end when each interval is so narrow (half width, as a share of the ratio)."""
+
+ENOUGH_ROUNDS = 5
+"""Never earlier for narrowness: three ratios that agree by chance look narrow too."""
+
+BEHIND = 0.9
+"""An arm that was so far behind the leader in each of its rounds is not measured again."""
+
+Violations = Callable[[Measurement], Sequence[float]]
+"""By how much a measurement breaks each limit; 0 or less is fine."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How rounds go.
+
+    Attributes:
+        lab: Measures settings.
+        kind: Of the trials: "confirm", "ablate", ...
+        left: Seconds that are left for these rounds; no round begins that could not end in them.
+        max_rounds: The most rounds.
+        seed: Of the order within rounds.
+        violations: An arm above 0 cannot win.
+        behind_rounds: So many rounds an arm takes part in before it may be left out.
+        max_s: The longest window of a trial; None for the workload's own.
+    """
+
+    lab: Lab
+    kind: str
+    left: Callable[[], float]
+    max_rounds: int
+    seed: int = 0
+    violations: Violations = lambda measurement: ()
+    behind_rounds: int = 2
+    max_s: float | None = None
+
+    def run(self, arms: Sequence[Arm], reference: Arm) -> int:
+        """Measure `arms`, among them the `reference` that they are divided by.
+
+        Returns:
+            How many rounds were done; the trials are in the arms.
+        """
+        chance = random.Random(self.seed)
+        order = list(arms)
+        n_rounds = 0
+        while n_rounds < self.max_rounds:
+            if n_rounds and self.left() < sum(arm.longest_s for arm in order):
+                break
+            chance.shuffle(order)
+            for arm in order:
+                self._measure(arm, n_rounds)
+            n_rounds += 1
+            order = self._still_running(order, reference)
+            narrow = all(arm is reference or _is_narrow(arm, reference) for arm in order)
+            if n_rounds >= ENOUGH_ROUNDS and narrow:
+                break
+        return n_rounds
+
+    def _measure(self, arm: Arm, n_rounds: int) -> None:
+        left_s = self.left()
+        if left_s <= 0:
+            return
+        trial = self.lab.measure(self.kind, arm.settings, left_s, max_s=self.max_s)
+        arm.trials[n_rounds] = trial
+        if trial.run.outcome != "ok" and not trial.ran_out:
+            # What fails once in a few runs is nothing to freeze for a long one.
+            arm.reasons.append(f"{trial.run.outcome} in round {n_rounds + 1}: {trial.run.reason}")
+        elif max(self.violations(trial.run.measurement), default=0.0) > 0:
+            arm.reasons.append(f"it broke a limit in round {n_rounds + 1}")
+
+    def _still_running(self, arms: Sequence[Arm], reference: Arm) -> list[Arm]:
+        able = [arm for arm in arms if arm is reference or not arm.reasons]
+        leader = max(able, key=lambda arm: arm.speedup(reference).value)
+        return [arm for arm in able if arm is reference or not self._lost(arm, leader)]
+
+    def _lost(self, arm: Arm, leader: Arm) -> bool:
+        ratios = arm.ratios(leader)
+        return len(ratios) >= self.behind_rounds and max(ratios) < BEHIND
+
+
+def _is_narrow(arm: Arm, reference: Arm) -> bool:
+    return arm.speedup(reference).precision <= NARROW

@@ -1,0 +1,130 @@
+"""Doubts about a study as a whole: its rounds, their intervals, the baseline meanwhile."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from itertools import combinations
+
+from hotlap.measurement import Rate
+from studies.doubt import Doubt, count, percent
+
+WIDE = 0.05
+"""A half width above this share of the value: what a full run is checked against is 5 % too."""
+
+DRIFT = 0.05
+"""A change of the baseline by less is not worth a word; the rounds' pairs correct it anyway."""
+
+BEYOND_NOISE = 3.0
+"""A change of so many standard deviations between processes is no chance."""
+
+FEW_ROUNDS = 4
+"""Fewer ratios than that have an interval that hardly ever lies above 1 (Student's t)."""
+
+MORE_TIME = "go on with resume=<folder> and a larger budget="
+
+
+def wide_interval(name: str, speedup: Rate, n_rounds: int) -> Doubt | None:
+    """The interval of a speedup is wide.
+
+    Args:
+        name: Whose speedup it is: "the winner".
+        speedup: With its 95 % interval.
+        n_rounds: Rounds that it comes from.
+    """
+    if speedup.value <= 0 or speedup.precision <= WIDE:
+        return None
+    interval = f"[{speedup.low:.2f}, {speedup.high:.2f}]"
+    if not math.isfinite(speedup.high):
+        interval = "not known"
+    return Doubt(
+        "wide-interval",
+        f"the speedup of {name} is {speedup.value:.2f}x, and its 95 % interval from "
+        f"{count(n_rounds, 'round')} is wide: {interval}",
+        "processes that run the same differ from each other on this machine, and there were few",
+        f"{MORE_TIME}, on a machine that is quieter",
+    )
+
+
+def baseline_drift(
+    rates: Sequence[tuple[float, float]], noise_share: float = 0.0, n_trials: int = 0
+) -> Doubt | None:
+    """The baseline became faster or slower while the study went on.
+
+    A straight line is laid through the rates (Theil's and Sen's: the median of all slopes), so one
+    disturbed measurement moves nothing; its change over the whole time is what counts.
+
+    Args:
+        rates: (seconds since the study's start, samples per second) of each time that the baseline
+            was measured.
+        noise_share: Relative standard deviation between processes that run the same, 0..1.
+        n_trials: Trials of the study, all of which it touches.
+    """
+    slopes = [(b - a) / (t_b - t_a) for (t_a, a), (t_b, b) in combinations(rates, 2) if t_a != t_b]
+    middle = statistics.median(rate for _, rate in rates) if rates else 0.0
+    if not slopes or middle <= 0:
+        return None
+    times = [t for t, _ in rates]
+    slope, centre = statistics.median(slopes), statistics.median(times)
+    first, last = (middle + slope * (t - centre) for t in (min(times), max(times)))
+    change = (last - first) / middle
+    if abs(change) < max(DRIFT, BEYOND_NOISE * noise_share):
+        return None
+    word = "faster" if change > 0 else "slower"
+    touched = f" It touches all {n_trials} trials." if n_trials else ""
+    return Doubt(
+        "baseline-drift",
+        f"the baseline became {percent(abs(change))} {word} in the {max(times) - min(times):.0f} s "
+        f"between its first and its last measurement ({len(rates)} in all). Speedups come from "
+        "pairs measured next to each other, so they hold; rates far apart do not compare."
+        f"{touched}",
+        "the machine warms up or is throttled, a neighbour comes or goes, or caches fill",
+        "compare speedups, not the rates of early and late trials; tune again if it matters",
+    )
+
+
+def two_modes(
+    slow: float, fast: float, slow_share: float, omp_wait_policy: str = ""
+) -> Doubt | None:
+    """The same settings run at either of two speeds.
+
+    Args:
+        slow: Samples per second in the slower mode.
+        fast: In the faster one.
+        slow_share: How often it is the slower one, 0..1.
+        omp_wait_policy: The setting with which it was seen; empty: the library's default.
+    """
+    if not 0 < slow < fast:
+        return None
+    wait = "settings.omp_wait_policy=passive, or " if omp_wait_policy != "passive" else ""
+    return Doubt(
+        "two-modes",
+        f"the baseline runs at about {fast:.4g} or at about {slow:.4g} samples/s, the slower one "
+        f"in {percent(slow_share)} of its processes; which one a trial meets is chance",
+        "threads that spin while somebody else wants their core, or memory that lies on another "
+        "socket",
+        f"{wait}fewer threads than cores: settings.intraop_threads=; or a quieter machine",
+    )
+
+
+def few_rounds(n_rounds: int, name: str, speedup: float) -> Doubt | None:
+    """Too few rounds to prove what looks faster.
+
+    Args:
+        n_rounds: Rounds in which all were measured.
+        name: Who came closest to beating the baseline, and is not proven to: "trial 7".
+        speedup: Its ratio to the baseline.
+    """
+    if n_rounds == 0:
+        sentence = "there was no time to prove anything"
+    elif n_rounds < FEW_ROUNDS and speedup > 1:
+        sentence = (
+            f"only {count(n_rounds, 'round')} fitted into the time, too few to prove that {name} "
+            f"is faster ({speedup:.2f}x)"
+        )
+    else:
+        return None
+    return Doubt(
+        "few-rounds", sentence, "the budget is short for trials as long as these", MORE_TIME
+    )

@@ -1,0 +1,167 @@
+"""Doubts that trials' windows give rise to: what was odd while they were timed.
+
+Each is said once a study, with the number of trials that it touches.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hotlap.measurement import Measurement
+from studies.doubt import Doubt, count, percent
+
+MANY = 0.2
+"""Up to this share of touched trials is passed over: a trimmed mean over blocks bears as much, and
+what touches one trial of many is put right by the rounds that repeat it."""
+
+BUSY = 0.1
+"""Above this share of the CPU, others' work decides too."""
+
+THROTTLED = 0.1
+"""Above this share of the readings a limit holds the clocks down."""
+
+FEW_BATCHES = 4
+"""With fewer steps an epoch is mostly its start."""
+
+THROTTLES = {
+    "sw_power_cap": "it draws as much power as its limit allows",
+    "hw_power_brake_slowdown": "the power supply has told it to draw less",
+    "sw_thermal_slowdown": "it is too warm",
+    "hw_thermal_slowdown": "it is too warm",
+    "hw_slowdown": "it is too warm or short of power",
+    "sync_boost": "it waits for the clocks of another GPU of its group",
+    "reliability": "its voltage is at the limit",
+    "board_limit": "its board is at a limit",
+}
+"""What holds the clocks down, by the names of runners/gpu_watch.py."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A trial that ended well: what it measured, and how many batches its loader holds ready.
+
+    Attributes:
+        measurement: Of its window.
+        n_prefetched: `num_workers * prefetch_factor`; 0 without workers.
+    """
+
+    measurement: Measurement
+    n_prefetched: int = 0
+
+
+def of_trials(trials: Sequence[Watched]) -> list[Doubt]:
+    """All doubts that the windows of a study's trials give rise to."""
+    kinds = (machine_busy, clocks_throttled, window_too_short, short_dataset, not_settled)
+    return [doubt for kind in kinds if (doubt := kind(trials))]
+
+
+def machine_busy(trials: Sequence[Watched]) -> Doubt | None:
+    """Others used the CPU while trials ran."""
+    shares = [trial.measurement.other_cpu_share for trial in trials]
+    touched = [share for share in shares if share > BUSY]
+    if not _many(touched, trials):
+        return None
+    return Doubt(
+        "machine-busy",
+        f"others used {percent(statistics.median(touched))} of this machine's CPU during "
+        f"{_of(touched, trials)}; the figures hold for a machine as busy as that, and the best "
+        "settings for a quiet one may be others",
+        "another job runs on this machine",
+        "tune while the machine is as busy as it will be in the full run; to see who it is: top",
+    )
+
+
+def clocks_throttled(trials: Sequence[Watched]) -> Doubt | None:
+    """A limit held the GPU's clocks down."""
+    counters = [trial.measurement.gpu for trial in trials]
+    touched = [gpu for gpu in counters if gpu.get("gpu_throttle_share", 0.0) > THROTTLED]
+    if not _many(touched, trials):
+        return None
+    names = {
+        name: sum(gpu.get(f"gpu_throttle_{name}_share", 0.0) for gpu in touched)
+        for name in THROTTLES
+    }
+    name = max(names, key=lambda reason: names[reason])
+    known = names[name] > 0
+    share = statistics.median(gpu["gpu_throttle_share"] for gpu in touched)
+    return Doubt(
+        "clocks-throttled",
+        f"a limit held the GPU's clocks down for {percent(share)} of the time during "
+        f"{_of(touched, trials)}" + (f", mostly {name}" if known else ""),
+        THROTTLES[name] if known else "the driver does not say which limit it is",
+        "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE shows the limits; if the full run will "
+        "have the same ones, the figures hold for it",
+    )
+
+
+def window_too_short(trials: Sequence[Watched]) -> Doubt | None:
+    """Batches of a window were made before it began."""
+    touched = [trial for trial in trials if _served_from_the_queue(trial)]
+    if not _many(touched, trials):
+        return None
+    return Doubt(
+        "window-too-short",
+        f"in {_of(touched, trials)} the window used batches that the loader had ready before it "
+        "began: fewer steps than the loader's queue holds, or a queue that ran lower meanwhile; "
+        "where it can be told, the rate is lowered by their share",
+        "steps are long, or many batches are fetched ahead (num_workers * prefetch_factor)",
+        "a longer window, and a budget that leaves room for it: window.max_s=30 budget=1h",
+    )
+
+
+def short_dataset(trials: Sequence[Watched]) -> Doubt | None:
+    """The data set is shorter than the window, or an epoch has hardly any steps."""
+    measured = [trial.measurement for trial in trials]
+    whole = [m.n_epoch_steps or 0 for m in measured if m.epochs_in_blocks]
+    few = [n for m in measured if 0 < (n := m.n_epoch_steps or 0) < FEW_BATCHES]
+    touched = max(whole, few, key=len)
+    if not _many(touched, trials):
+        return None
+    steps = count(round(statistics.median(touched)), "step")
+    what = "whole epochs were timed" if touched is whole else "an epoch is mostly its start"
+    return Doubt(
+        "short-dataset",
+        f"an epoch has {steps}, so in {_of(touched, trials)} {what}; with more data the epochs' "
+        "starts weigh less in the rate",
+        "the data set is a small one, or a part of the full run's",
+        "if the full run has more data, tune with as much of it as lasts longer than window.max_s",
+    )
+
+
+def not_settled(trials: Sequence[Watched]) -> Doubt | None:
+    """Warm-up ended by its cap."""
+    touched = [trial for trial in trials if not trial.measurement.settled]
+    if not _many(touched, trials):
+        return None
+    return Doubt(
+        "not-settled",
+        f"in {_of(touched, trials)} steps were still becoming faster, or the loader's queue was "
+        "still on its way, when the time for warming up was over",
+        "a slow first epoch (files not cached yet), a long queue of batches, or a noisy machine",
+        "more time to warm up: window.max_warmup_s=60; a short budget= shortens it too",
+    )
+
+
+def _served_from_the_queue(trial: Watched) -> bool:
+    measured = trial.measurement
+    blocks = measured.blocks
+    if trial.n_prefetched == 0 or measured.epochs_in_blocks or not blocks:
+        return False
+    if sum(block.steps for block in blocks) < trial.n_prefetched:
+        return True
+    first, last = blocks[0].n_ready, blocks[-1].n_ready
+    # A queue at rest still goes up and down by one batch a worker. One that fills does no harm:
+    # then the model binds, and its rate is what was timed.
+    return first is not None and last is not None and first - last > measured.num_workers
+
+
+def _many(touched: Sequence[object], trials: Sequence[object]) -> bool:
+    return len(touched) > MANY * len(trials)
+
+
+def _of(touched: Sequence[object], trials: Sequence[object]) -> str:
+    if len(trials) == 1:
+        return "the only trial"
+    return f"{len(touched)} of {len(trials)} trials"

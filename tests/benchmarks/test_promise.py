@@ -1,0 +1,60 @@
+import pytest
+
+from benchmarks import promise
+from benchmarks.promise import FullRun, Promise, Row
+from hotlap.frozen import dump
+from hotlap.settings import Settings
+
+
+def events(*epochs_s, n_steps=10, batch=32, said=99.0):
+    """A full run of `n_steps` an epoch, its epochs of so many seconds each."""
+    steps = n_steps * len(epochs_s)
+    return [
+        {"event": "built", "startup_s": 2.0},
+        *({"event": "epoch", "epoch": i, "seconds": s} for i, s in enumerate(epochs_s, 1)),
+        {"event": "trained", "steps": steps, "samples": batch * (steps - 1), "samples_per_s": said},
+    ]
+
+
+def test_a_full_runs_figure_is_that_of_its_whole_epochs_after_the_first():
+    """The first epoch has start-up in it: 60 s. The others take 4 s and 6 s for 320 samples."""
+    run = promise.figures(events(60.0, 4.0, 6.0))
+    assert run.epochs == pytest.approx((80.0, 320 / 6))
+    assert run.whole == pytest.approx(64.0)
+    assert run.said == 99.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "kept"), [(64.0, True), (67.1, True), (67.4, False), (60.9, True), (60.7, False)]
+)
+def test_a_promise_is_kept_within_five_percent(rate, kept):
+    assert Row("m", Promise(64.0, 63.0, 65.0), FullRun((rate,), rate, rate)).kept is kept
+
+
+def test_the_table_has_promise_and_full_run_side_by_side():
+    row = Row("resnet18", Promise(8.0, 7.9, 8.1), FullRun((7.0, 7.4), 7.2, 7.28))
+    head, line = promise.table([row]).splitlines()
+    assert line.split() == [
+        "resnet18", "8", "[7.9,", "8.1]", "7.2", "0.900", "no", "7.28", "0.910", "7", "7.4",
+    ]  # fmt: skip
+    assert head.index("full run") == line.index("7.2 ")
+
+
+def test_a_frozen_file_belongs_to_each_model(capsys):
+    with pytest.raises(SystemExit):
+        promise.arguments(["--models", "resnet18", "detector", "--frozen", "a.yaml"])
+    assert "2 models and 1 frozen files" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_real_full_run_is_held_against_its_file(tmp_path, capsys):
+    frozen = tmp_path / "frozen.yaml"
+    dump(frozen, Settings(), {"samples_per_s": 1e-3, "samples_per_s_ci95": [9e-4, 2e-3]})
+    words = f"--models digits_mlp --epochs 2 --folder {tmp_path} --frozen {frozen}"
+    assert promise.main(words.split()) == 1  # nothing is as slow as that
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("digits_mlp ")]
+    assert row[:4] == ["digits_mlp", "0.001", "[0.0009,", "0.002]"]
+    rates = [float(cell) for cell in row[-2:]]
+    assert min(rates) <= float(row[4]) <= max(rates)
+    assert "claim: within 5% of the promise; not so: digits_mlp" in lines

@@ -1,0 +1,22 @@
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from hotlap.apply import apply_process
+from hotlap.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parent))  # small_job.py and virtual.py are no tests
+
+
+@pytest.fixture
+def flags_as_before():
+    """Puts torch's process-wide flags back after the test."""
+    before = (torch.get_num_threads(), torch.get_float32_matmul_precision())
+    yield
+    apply_process(Settings())
+    torch.set_num_threads(before[0])
+    torch.set_float32_matmul_precision(before[1])
+    for switch in ("math", "flash", "mem_efficient", "cudnn"):
+        getattr(torch.backends.cuda, f"enable_{switch}_sdp")(True)

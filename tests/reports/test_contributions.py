@@ -1,0 +1,40 @@
+import dataclasses
+
+import pytest
+
+from reports.arm import Ratio
+from reports.contributions import payback_sentences
+
+
+def changed(full_result, **values):
+    """The study's result with its compile_mode's contribution changed."""
+    compiled = next(c for c in full_result.contributions if c.setting == "compile_mode")
+    return dataclasses.replace(
+        full_result, contributions=(dataclasses.replace(compiled, **values),)
+    )
+
+
+def without(full_result, **values):
+    compiled = next(c for c in full_result.contributions if c.setting == "compile_mode")
+    return changed(full_result, without=dataclasses.replace(compiled.without, **values))
+
+
+def test_a_setting_that_earns_nothing_never_pays_back_its_cost(full_result):
+    (sentence,) = payback_sentences(changed(full_result, ratio=Ratio(0.98, 0.95, 1.01)))
+    assert sentence == "compile_mode costs 41 s before the first step and never pays back."
+
+
+def test_a_setting_that_saves_time_before_the_first_step_says_so(full_result):
+    (sentence,) = payback_sentences(without(full_result, compile_s=50.0))
+    assert sentence == "compile_mode saves 8.7 s before the first step and pays at once."
+
+
+@pytest.mark.parametrize(("compile_s", "n"), [(40.0, 1), (40.5, 0)])
+def test_less_than_a_second_is_not_worth_a_word(full_result, compile_s, n):
+    # 0.1 s of start-up lie between the two as well.
+    assert len(payback_sentences(without(full_result, compile_s=compile_s))) == n
+
+
+def test_costs_that_are_not_known_and_run_times_have_no_payback(full_result, run_time_result):
+    assert payback_sentences(changed(full_result, without=None)) == []
+    assert payback_sentences(run_time_result) == []

@@ -1,0 +1,72 @@
+import dataclasses
+
+import pytest
+
+from hotlap.settings import Settings
+from reports.arm import Ratio
+from reports.sentences import sentences
+
+
+def test_a_speedup_that_may_be_none_is_said_to_be_none(result):
+    winner = dataclasses.replace(result.winner, speedup=Ratio(1.04, 0.98, 1.09))
+    unproven = dataclasses.replace(result, winner=winner)
+    assert sentences(unproven)[0] == (
+        "Nothing better than the default was found, so the default is frozen."
+    )
+
+
+def test_a_baseline_of_ones_own_is_not_called_the_default(result):
+    baseline = dataclasses.replace(result.baseline, settings=Settings(num_workers=1))
+    own = dataclasses.replace(result, baseline=baseline)
+    assert "as fast as its own baseline" in sentences(own)[0]
+
+
+def test_a_costly_winner_is_said_to_pay_after_a_while(result):
+    # 41.2 s more than the baseline; each second of training saves 1.02 s: 40 s.
+    assert "has paid for them after 0:40 of training" in " ".join(sentences(result))
+
+
+@pytest.mark.parametrize(("epochs", "words"), [(90, "long enough"), (0.01, "too short")])
+def test_a_run_of_known_length_is_told_whether_it_is_long_enough(full_result, epochs, words):
+    run = dataclasses.replace(full_result, epochs=epochs)
+    assert f"a run of {epochs:g} epochs is {words}" in " ".join(sentences(run))
+
+
+def test_a_winner_that_costs_nothing_is_not_said_to_pay_back(result):
+    cheap = dataclasses.replace(result.winner, compile_s=0.9)
+    assert "paid" not in " ".join(sentences(dataclasses.replace(result, winner=cheap)))
+
+
+def test_the_searchs_own_figure_stands_beside_the_proven_one(full_result):
+    said = " ".join(sentences(full_result))
+    assert "had measured 2.31x; the best of many noisy trials looks better than it is" in said
+    less = " ".join(sentences(dataclasses.replace(full_result, searched=1.95)))
+    assert "had measured 1.95x." in less and "noisy" not in less
+
+
+def test_what_only_the_search_saw_is_told_where_nothing_was_proven(full_result):
+    winner = dataclasses.replace(full_result.winner, speedup=Ratio(1.01, 0.97, 1.05))
+    said = sentences(dataclasses.replace(full_result, winner=winner, searched=1.12))
+    assert said[0].startswith("Nothing better")
+    assert "had measured 1.12x; the best of many" in said[1]
+
+
+def test_the_noise_and_the_diagnosis_are_said_as_they_are(full_result):
+    said = sentences(full_result)
+    assert full_result.noise in said
+    assert f"Baseline: {full_result.diagnosis['baseline']}" in said
+    assert f"Winner: {full_result.diagnosis['winner']}" in said
+
+
+def test_for_the_run_time_the_headline_is_the_run(run_time_result):
+    said = sentences(run_time_result)
+    assert said[0] == (
+        "A run of 90 epochs takes 3:12:05 [3:10:00, 3:14:10] with the winner and 6:24:10 "
+        "[6:20:00, 6:28:20] with PyTorch's defaults: it is done 2.02x as fast "
+        "(95 % interval [1.98, 2.07])."
+    )
+    assert "paid" not in " ".join(said)
+
+
+def test_outcomes_are_counted(result):
+    assert "31 trials (21 ok, 9 pruned, 1 oom) in 10:12." in sentences(result)

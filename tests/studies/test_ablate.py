@@ -1,0 +1,116 @@
+"""What does not pay is dropped, on a virtual clock."""
+
+import pytest
+from simulated import Clock, SimulatedRunner, Watching
+
+from hotlap.job import Job, Window
+from hotlap.settings import Settings
+from objectives import Throughput
+from studies import Budget, Lab, Rounds, ablate
+from studies.ablate import differing, without
+
+BASE = Settings()
+WHOLE = Settings(
+    num_workers=4,
+    prefetch_factor=8,
+    persistent_workers=True,
+    pin_memory=True,
+    memory_format="channels_last",
+    cudnn_benchmark=True,
+)
+LIKELY = ("num_workers", "memory_format", "cudnn_benchmark", "pin_memory")
+
+
+def taken_apart(tmp_path, rate, whole=WHOLE, budget_s=1e6, noise=0.01, seed=0, fails=None):
+    clock = Clock()
+    more = {"fails": fails} if fails else {}
+    runner = SimulatedRunner(clock, rate, process_noise=noise, seed=seed, **more)
+    folder = tmp_path / f"{seed}-{len(list(tmp_path.iterdir()))}"
+    job = Job("simulated.workload", window=Window(max_s=2.0))
+    lab = Lab(runner, job, folder, Throughput(), Watching())
+    lab.measure("search", BASE, 100)
+    budget = Budget(budget_s, start=clock.now, clock=clock)
+    rounds = Rounds(lab, "ablate", budget.left, 6, seed, behind_rounds=3)
+    return ablate(rounds, whole, BASE, LIKELY), budget
+
+
+def workers_only(settings):
+    return 300.0 if settings.num_workers else 100.0
+
+
+def test_where_only_workers_matter_only_workers_are_left(tmp_path):
+    found = [taken_apart(tmp_path, workers_only, seed=s)[0].left.changed() for s in range(30)]
+    assert sum(changed == {"num_workers": 4} for changed in found) >= 24
+    assert all("num_workers" in changed for changed in found)
+
+
+def test_what_pays_stays_with_its_contribution(tmp_path):
+    def rate(s):
+        return workers_only(s) * (1.2 if s.memory_format == "channels_last" else 1.0)
+
+    ablation, _ = taken_apart(tmp_path, rate)
+    assert set(ablation.left.changed()) >= {"num_workers", "memory_format"}
+    by_name = {c.settings: c for c in ablation.contributions}
+    layout = by_name[("memory_format",)]
+    assert layout.kept and layout.ratio.low <= 1.2 <= layout.ratio.high
+    workers = by_name[("num_workers",)]
+    assert workers.ratio.value == pytest.approx(3.0, rel=0.05)
+    assert not by_name[("pin_memory",)].kept
+    assert ablation.contributions[0] is workers
+
+
+def test_a_setting_that_harms_is_dropped(tmp_path):
+    def rate(s):
+        return workers_only(s) * (0.9 if s.pin_memory else 1.0)
+
+    ablation, _ = taken_apart(tmp_path, rate)
+    assert "pin_memory" not in ablation.left.changed()
+
+
+def test_where_either_of_two_would_do_one_stays(tmp_path):
+    whole = Settings(pin_memory=True, cudnn_benchmark=True)
+    ablation, _ = taken_apart(
+        tmp_path,
+        lambda s: 200.0 if s.pin_memory or s.cudnn_benchmark else 100.0,
+        whole,
+        noise=0.001,
+    )
+    assert len(ablation.left.changed()) >= 1
+    assert any(c.kept for c in ablation.contributions)
+
+
+def test_what_fails_without_a_setting_keeps_it(tmp_path):
+    whole = Settings(num_workers=4, pin_memory=True)
+    ablation, _ = taken_apart(
+        tmp_path,
+        workers_only,
+        whole,
+        fails=lambda s: "oom" if s.num_workers and not s.pin_memory else "",
+    )
+    kept = {c.settings: c for c in ablation.contributions}[("pin_memory",)]
+    assert kept.kept and "without it: oom" in kept.reason
+
+
+def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):
+    ablation, budget = taken_apart(tmp_path, workers_only, budget_s=70)
+    names = [c.settings for c in ablation.contributions]
+    assert ("num_workers",) in names
+    assert max(len(n) for n in names) > 1
+    assert budget.spent() <= 70
+    assert set(ablation.left.changed()) == {"num_workers"}
+
+
+def test_without_time_nothing_is_dropped_and_it_is_said(tmp_path):
+    ablation, budget = taken_apart(tmp_path, workers_only, budget_s=10)
+    assert ablation.left == WHOLE and "no time" in ablation.note
+    assert budget.spent() <= 10
+
+
+def test_workers_take_what_they_would_do_with_them():
+    assert without(["num_workers"], WHOLE, BASE).changed() == {
+        "pin_memory": True,
+        "memory_format": "channels_last",
+        "cudnn_benchmark": True,
+    }
+    assert differing(WHOLE, BASE)[0] == "num_workers"
+    assert differing(BASE, BASE) == []

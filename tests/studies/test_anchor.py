@@ -1,0 +1,91 @@
+"""Values minutes apart are compared by what the baseline did next to each."""
+
+import math
+import random
+
+import pytest
+from replay import BASE
+
+from studies.anchor import Anchor
+from studies.noise import Repeat
+
+
+class Machine:
+    """Its speed at a time; the baseline takes 5 s to measure and spreads by `spread`."""
+
+    def __init__(self, speed, spread=0.01, seed=0):
+        self.now, self.n = 0.0, 0
+        self._speed, self._spread, self._random = speed, spread, random.Random(seed)
+
+    def value(self, true):
+        self.now += 5
+        return true * self._speed(self.now) * math.exp(self._random.gauss(0, self._spread))
+
+    def repeat(self):
+        self.n += 1
+        value = self.value(100)
+        return Repeat(self.now, value, (value,) * 4)
+
+    def anchor(self):
+        return Anchor(self.repeat, [self.repeat() for _ in range(3)], 60, lambda: self.now)
+
+
+def test_on_a_quiet_machine_values_are_left_alone_and_the_baseline_is_seldom_measured():
+    machine = Machine(lambda t: 1.0, 0.005)
+    anchor = machine.anchor()
+    factors = []
+    for _ in range(60):
+        anchor.before_trial()
+        factors.append(anchor.factor)
+        machine.value(100)
+    assert set(factors) == {1.0}
+    assert machine.n < 12
+
+
+@pytest.mark.parametrize(
+    "speed",
+    [
+        lambda t: 0.5 if t > 100 else 1.0,
+        lambda t: 1.5 if 100 < t < 250 else 1.0,
+        lambda t: math.exp(-t / 400),
+        lambda t: 1 + 0.4 * math.sin(t / 90),
+    ],
+    ids=["step", "a neighbour for a while", "slower and slower", "waves"],
+)
+def test_drift_is_taken_out_of_the_values(speed):
+    machine = Machine(speed)
+    anchor = machine.anchor()
+    raw, corrected = [], []
+    for _ in range(60):
+        anchor.before_trial()
+        value = machine.value(120)
+        raw.append(value)
+        corrected.append(value * anchor.factor)
+
+    def three_quarters(values):
+        """Three in four are within that share of the truth."""
+        return sorted(abs(math.log(v / 120)) for v in values)[int(0.75 * len(values))]
+
+    assert three_quarters(raw) > 0.3
+    assert three_quarters(corrected) < 0.15
+
+
+def test_a_drift_does_not_choose_the_winner_of_a_search(replay, tmp_path):
+    """The machine becomes twice as fast midway: without the anchor, late trials look best."""
+
+    def best(seed, drift):
+        session = replay(
+            lambda s: 120.0 if s.num_workers == 2 else 100.0,
+            folder=tmp_path / f"{seed}-{drift is None}",
+            drift=drift or (lambda t: 1.0),
+            process_noise=0.01,
+            budget_s=900,
+            seed=seed,
+        )
+        return session.studied().proof.best_tried.settings
+
+    def faster(t):
+        return 2.0 if t > 250 else 1.0
+
+    assert [best(s, faster).num_workers for s in range(6)].count(2) >= 5
+    assert BASE.num_workers != 2

@@ -1,0 +1,67 @@
+import math
+import random
+
+import pytest
+
+from studies.noise import Noise, Repeat
+
+
+def repeats(n, spread=0.0, drift=lambda i: 1.0, seed=0, blocks=8, block=lambda rng, i: 1.0):
+    rng = random.Random(seed)
+    found = []
+    for i in range(n):
+        value = 100 * math.exp(rng.gauss(0, spread)) * drift(i)
+        inside = tuple(value * block(rng, i) * (1 + rng.gauss(0, 0.005)) for _ in range(blocks))
+        found.append(Repeat(20.0 * i, value, inside))
+    return found
+
+
+@pytest.mark.parametrize("spread", [0.005, 0.02, 0.1])
+def test_the_spread_between_processes_is_found_however_the_machine_drifts(spread):
+    for drift in (lambda i: 1.0, lambda i: 1.01**i, lambda i: 0.5 if i > 20 else 1.0):
+        found = [Noise.of(repeats(40, spread, drift, seed)).spread for seed in range(20)]
+        assert sum(found) / len(found) == pytest.approx(spread, rel=0.25, abs=0.004)
+
+
+def test_a_drift_is_told_from_spread():
+    slower = Noise.of(repeats(10, 0.005, lambda i: 0.99**i))
+    assert slower.drifts and slower.drift == pytest.approx(0.99**9 - 1, abs=0.02)
+    assert sum(Noise.of(repeats(10, 0.02, seed=s)).drifts for s in range(100)) <= 10
+
+
+def test_two_modes_are_found_and_one_is_not_split():
+    def spinning(rng, i):
+        return 0.1 if i % 3 == 0 else 1.0
+
+    low, high = Noise.of(repeats(9, 0.01, block=spinning)).modes
+    assert high / low == pytest.approx(10, rel=0.1)
+    for seed in range(50):
+        assert not Noise.of(repeats(9, 0.05, seed=seed)).modes
+        rng = random.Random(seed)
+        flat = [Repeat(float(i), 100.0, (rng.uniform(50, 150),)) for i in range(40)]
+        assert not Noise.of(flat).modes
+
+
+def test_the_smallest_effect_is_what_paired_rounds_can_really_show():
+    """Of effects as large as it says, about half are shown; of twice as large ones nearly all."""
+    from studies.arm import log_interval
+
+    noise, rng = Noise(5, spread=0.03), random.Random(1)
+    effect = noise.smallest_effect(6)
+
+    def shown(true):
+        ratios = [true * math.exp(rng.gauss(0, 0.03 * math.sqrt(2))) for _ in range(6)]
+        return log_interval(ratios).low > 1
+
+    assert 0.3 < sum(shown(1 + effect) for _ in range(400)) / 400 < 0.7
+    assert sum(shown(1 + 2 * effect) for _ in range(400)) / 400 > 0.95
+    assert noise.smallest_effect(noise.rounds_for(0.05)) <= 0.05
+    assert Noise(5, spread=0.5).rounds_for(0.02) is None
+
+
+def test_the_sentence_says_what_can_be_shown():
+    text = Noise(5, 0.021, -0.08).sentence(5)
+    assert "5 runs of the baseline spread by 2.1%" in text and "drifted by -8%" in text
+    assert "5 paired rounds cannot show a change of less than" in text
+    assert "measured once only" in Noise(1).sentence(5)
+    assert "two modes, one 10.0 times" in Noise(5, 0.02, 0.0, (1.0, 10.0)).sentence(0)

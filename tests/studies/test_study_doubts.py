@@ -1,0 +1,87 @@
+import math
+
+import pytest
+
+from hotlap.measurement import Rate
+from studies import doubts
+
+
+def drifting(change, n=6, seconds=600.0):
+    """Rates from 400 samples/s on that change by the share `change`, on a straight line."""
+    return [(seconds * i / (n - 1), 400.0 * (1 + change * i / (n - 1))) for i in range(n)]
+
+
+@pytest.mark.parametrize(("change", "words"), [(-0.13, "14 % slower"), (0.2, "18 % faster")])
+def test_a_baseline_that_drifts_is_told_with_how_much_and_in_how_long(change, words):
+    doubt = doubts.baseline_drift(drifting(change), n_trials=31)
+    assert doubt.name == "baseline-drift"
+    assert words in doubt.sentence and "600 s" in doubt.sentence
+    assert "It touches all 31 trials." in doubt.sentence
+
+
+def test_a_step_in_the_baselines_rate_is_a_drift_too():
+    rates = [(60.0 * i, 400.0 if i < 3 else 300.0) for i in range(6)]
+    assert "slower" in doubts.baseline_drift(rates).sentence
+
+
+def test_what_is_no_drift_is_not_told():
+    assert doubts.baseline_drift(drifting(0.03)) is None
+    assert doubts.baseline_drift(drifting(0.2), noise_share=0.1) is None
+    # One disturbed measurement of five; the mean would have moved by 15 %.
+    assert doubts.baseline_drift([(0, 400), (60, 401), (120, 100), (180, 399), (240, 400)]) is None
+    assert doubts.baseline_drift([(0.0, 400.0)]) is None
+    assert doubts.baseline_drift([]) is None
+
+
+def test_a_wide_interval_is_told_with_its_ends():
+    doubt = doubts.wide_interval("the winner", Rate(1.8, 1.1, 2.9), 3)
+    assert doubt.name == "wide-interval"
+    assert "[1.10, 2.90]" in doubt.sentence and "3 rounds" in doubt.sentence
+    assert doubts.wide_interval("the winner", Rate(1.8, 1.75, 1.85), 8) is None
+
+
+def test_an_interval_that_is_not_known_is_told_so():
+    doubt = doubts.wide_interval("trial 7", Rate(1.8, 0.0, math.inf), 1)
+    assert "from 1 round is wide: not known" in doubt.sentence
+    assert doubts.wide_interval("trial 7", Rate(0.0, 0.0, math.inf), 0) is None
+
+
+def test_two_modes_are_told_with_both_rates_and_the_setting_that_may_help():
+    doubt = doubts.two_modes(20.0, 223.0, 0.4)
+    assert doubt.name == "two-modes"
+    assert "223" in doubt.sentence and "20 samples/s" in doubt.sentence and "40 %" in doubt.sentence
+    assert "omp_wait_policy=passive" in doubt.advice
+    assert "omp_wait_policy" not in doubts.two_modes(20.0, 223.0, 0.4, "passive").advice
+    assert doubts.two_modes(20.0, 20.0, 0.4) is None
+
+
+@pytest.mark.parametrize(
+    ("n_rounds", "speedup", "part"),
+    [
+        (0, 1.0, "no time to prove anything"),
+        (1, 1.4, "only 1 round fitted"),
+        (3, 1.4, "that trial 7 is faster (1.40x)"),
+        (3, 0.9, None),
+        (4, 1.4, None),
+    ],
+)
+def test_few_rounds_are_told_only_where_something_looks_faster(n_rounds, speedup, part):
+    doubt = doubts.few_rounds(n_rounds, "trial 7", speedup)
+    assert (doubt is None) is (part is None)
+    if doubt:
+        assert part in doubt.sentence and "resume=<folder>" in doubt.advice
+
+
+def test_every_doubt_has_a_name_of_its_own():
+    public = [name for name in doubts.__all__ if name[0].islower() and name != "of_trials"]
+    assert sorted(name.replace("_", "-") for name in public) == [
+        "baseline-drift",
+        "clocks-throttled",
+        "few-rounds",
+        "machine-busy",
+        "not-settled",
+        "short-dataset",
+        "two-modes",
+        "wide-interval",
+        "window-too-short",
+    ]

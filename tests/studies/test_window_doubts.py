@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import pytest
+
+from hotlap.measurement import Block, Measurement
+from runners.gpu_watch import NOT_SLOWED, THROTTLE_REASONS
+from studies import doubts
+from studies.doubts import Watched
+from studies.window_doubts import THROTTLES
+
+BLOCK = Block(steps=10, samples=320, seconds=2.0)
+QUIET = Measurement((BLOCK,) * 4, n_epoch_steps=1000, num_workers=2)
+
+
+def trials(n_touched, n, touched, n_prefetched=4):
+    """`n` trials, the first `n_touched` of them with the measurement `touched`."""
+    return [Watched(touched if i < n_touched else QUIET, n_prefetched) for i in range(n)]
+
+
+def with_blocks(measurement=QUIET, **values):
+    return replace(measurement, blocks=tuple(replace(b, **values) for b in measurement.blocks))
+
+
+def queue(*n_ready, steps=10):
+    blocks = tuple(Block(steps, 32 * steps, 2.0, n_ready=n) for n in n_ready)
+    return replace(QUIET, blocks=blocks)
+
+
+ODD = {
+    "machine-busy": with_blocks(other_cpu_share=0.31),
+    "clocks-throttled": replace(QUIET, gpu={"gpu_throttle_share": 0.5}),
+    "window-too-short": queue(4, 4, steps=1),
+    "short-dataset": replace(QUIET, epochs_in_blocks=True, n_epoch_steps=10),
+    "not-settled": replace(QUIET, settled=False),
+}
+
+
+def test_a_quiet_study_gives_rise_to_none():
+    assert doubts.of_trials(trials(0, 20, QUIET)) == []
+    assert doubts.of_trials([]) == []
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_each_oddity_is_said_once_with_the_trials_it_touches(name):
+    (doubt,) = doubts.of_trials(trials(12, 20, ODD[name]))
+    assert doubt.name == name
+    assert "12 of 20 trials" in doubt.sentence
+    assert doubt.cause and doubt.advice
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_one_trial_of_many_is_put_right_by_its_repeats(name):
+    assert doubts.of_trials(trials(4, 20, ODD[name])) == []
+    (alone,) = doubts.of_trials(trials(1, 1, ODD[name]))
+    assert "the only trial" in alone.sentence
+
+
+def test_oddities_of_all_kinds_come_together():
+    odd = replace(ODD["not-settled"], gpu={"gpu_throttle_share": 0.5})
+    odd = with_blocks(odd, other_cpu_share=0.4)
+    found = [doubt.name for doubt in doubts.of_trials(trials(5, 5, odd))]
+    assert found == ["machine-busy", "clocks-throttled", "not-settled"]
+
+
+def test_a_busy_machine_says_for_which_machine_the_figures_hold():
+    seen = trials(3, 5, with_blocks(other_cpu_share=0.31))
+    doubt = doubts.machine_busy(seen)
+    assert "others used 31 % of this machine's CPU" in doubt.sentence
+    assert "hold for a machine as busy as that" in doubt.sentence
+    assert doubts.machine_busy(trials(5, 5, with_blocks(other_cpu_share=0.05))) is None
+
+
+def test_throttling_names_the_limit_that_was_seen_most():
+    gpu = {
+        "gpu_throttle_share": 0.4,
+        "gpu_throttle_sw_power_cap_share": 0.1,
+        "gpu_throttle_hw_thermal_slowdown_share": 0.35,
+        "gpu_throttle_gpu_idle_share": 0.6,
+    }
+    doubt = doubts.clocks_throttled(trials(5, 5, replace(QUIET, gpu=gpu)))
+    assert "40 % of the time" in doubt.sentence and "mostly hw_thermal_slowdown" in doubt.sentence
+    assert doubt.cause == "it is too warm"
+    unknown = replace(QUIET, gpu={"gpu_throttle_share": 0.4})
+    assert "does not say" in doubts.clocks_throttled(trials(5, 5, unknown)).cause
+
+
+def test_every_limit_that_the_gpu_watch_knows_has_its_cause():
+    assert set(THROTTLES) == set(THROTTLE_REASONS.values()) - set(NOT_SLOWED)
+
+
+@pytest.mark.parametrize(
+    ("measurement", "n_prefetched", "said"),
+    [
+        (queue(4, 4, 4, steps=1), 4, True),  # three steps out of a queue of four
+        (queue(4, 4, 4, steps=2), 4, False),
+        (queue(16, 12, 8, 3), 16, True),  # on its way down
+        (queue(3, 8, 12, 16), 16, False),  # on its way up: the model binds
+        (queue(16, 15, 16, 14), 16, False),  # at rest
+        (queue(None, None, steps=1), 4, True),  # a system whose queues have no size
+        (queue(0, 0, steps=1), 0, False),  # no workers, no queue
+        (replace(queue(4, 4, steps=1), epochs_in_blocks=True), 4, False),
+    ],
+)
+def test_a_window_is_too_short_if_its_batches_were_made_before(measurement, n_prefetched, said):
+    found = doubts.window_too_short([Watched(measurement, n_prefetched)])
+    assert (found is not None) is said
+
+
+def test_a_data_set_of_few_batches_is_told_from_one_that_fits_into_the_window():
+    few = doubts.short_dataset([Watched(replace(QUIET, n_epoch_steps=3))])
+    assert "an epoch has 3 steps" in few.sentence and "mostly its start" in few.sentence
+    whole = doubts.short_dataset([Watched(ODD["short-dataset"])])
+    assert "an epoch has 10 steps" in whole.sentence and "whole epochs were timed" in whole.sentence
+    one = doubts.short_dataset([Watched(replace(QUIET, n_epoch_steps=1))])
+    assert "an epoch has 1 step," in one.sentence
+    assert doubts.short_dataset([Watched(replace(QUIET, n_epoch_steps=None))]) is None
