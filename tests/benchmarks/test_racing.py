@@ -48,7 +48,10 @@ def test_the_command_prints_both_tables_and_says_that_its_own_table_is_synthetic
     assert racing.main(["--seeds", "1", "--budget-s", "120"]) in (0, 1)
     out = capsys.readouterr().out
     assert "SYNTHETIC table synthetic.jsonl: synthetic, 144 settings, 1 seeds" in out
-    assert re.findall(r"^(fixed|precise|racing) .*%$", out, re.MULTILINE) == ["fixed", "precise", "racing"] * 2
+    assert (
+        re.findall(r"^(fixed|precise|racing) .*%$", out, re.MULTILINE)
+        == ["fixed", "precise", "racing"] * 2
+    )
 
 
 def test_a_damaged_table_is_told_with_code_2(tmp_path, capsys):

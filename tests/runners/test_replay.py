@@ -1,5 +1,6 @@
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,8 @@ def test_what_a_table_cannot_answer_is_invalid_with_a_sentence(table):
     assert run.outcome == "invalid" and "synthetic has no line with these settings" in run.reason
     run = runner.run(Job("x", kind="losses", settings=GOOD.to_dict()), NOWHERE, never, 100)
     assert run.outcome == "invalid" and run.reason.endswith("this asks for: losses")
+    run = runner.run(replace(job(), side="loader"), NOWHERE, never, 100)
+    assert run.outcome == "invalid" and run.reason.endswith("this asks for: loader alone")
     assert runner.clock() == 0.0
 
 
