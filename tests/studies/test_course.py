@@ -1,11 +1,12 @@
 """A study from its baseline to its proof, on a virtual clock."""
 
 import pytest
-from replay import BASE, EXPERT
+from replay import BASE
 from test_search import rate
 
 from hotlap.settings import Settings
-from studies import Plan, doubts_of
+from objectives import RunTime
+from studies import doubts_of
 from studies.gate import UNKNOWN
 
 
@@ -158,5 +159,37 @@ def test_a_resumed_study_measures_its_baseline_again_and_keeps_its_scale(replay)
     assert found.proof.winner.settings.num_workers == 2
 
 
-def test_a_plan_says_all_that_a_user_can_say():
-    assert Plan().diagnose and Plan().max_rounds == 8 and EXPERT != BASE
+COMPILE = {"compile_mode": {"choices": ["none", "default"]}, "num_workers": {"choices": [0, 2]}}
+
+
+def compiled(settings):
+    """Two workers double the rate, and compilation makes half as much again of it."""
+    workers = 2.0 if settings.num_workers else 1.0
+    return 100 * workers * (1.5 if settings.compile_mode == "default" else 1.0)
+
+
+@pytest.mark.parametrize(("epochs", "mode"), [(1, "none"), (500, "default")])
+def test_for_a_short_run_compilation_is_left_out_and_for_a_long_one_taken(replay, epochs, mode):
+    """An epoch of 1,000 steps has some 20,000 samples or less, and takes 100 s with workers."""
+    session = replay(
+        compiled,
+        knobs=COMPILE,
+        budget_s=4000,
+        process_noise=0.005,
+        objective=RunTime(epochs, n_samples=20_000),
+        compile_s=lambda s: 120.0 if s.compile_mode == "default" else 0.0,
+        n_epoch_steps=1000,
+    )
+    found = session.studied(expert=Settings(num_workers=2))
+    winner = found.proof.winner
+    assert winner.settings.changed() == {
+        "num_workers": 2,
+        **({"compile_mode": mode} if mode != "none" else {}),
+    }
+    truth = {
+        key: 2.0 + (120 if key else 0) + epochs * 20_000 / (300 if key else 200)
+        for key in (True, False)
+    }[mode == "default"]
+    assert winner.rate().value == pytest.approx(truth, rel=0.02)
+    slow = 2.0 + epochs * 20_000 / 100
+    assert winner.speedup(found.proof.baseline).value == pytest.approx(slow / truth, rel=0.03)
