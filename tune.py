@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
+from conf.recorded import tried  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of  # noqa: E402
 
@@ -248,7 +249,7 @@ def table_header(
     return {
         "workload": workload,
         "settings": space.base.to_dict(),
-        "space": {knob.name: knob.to_mapping() for knob in space.knobs},
+        "space": {knob.name: tried(knob.to_mapping()) for knob in space.knobs},
         "window": vars(job.window),
         "facts": {fact: value for fact, value in facts.items() if fact != "budget_s"},
     }

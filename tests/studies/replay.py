@@ -90,11 +90,16 @@ class Replay:
         rounds = Rounds(self.lab, "confirm", self.budget.left, 8, **options)
         return confirm(rounds, arms)
 
-    def studied(self, expert: Settings = EXPERT, gate: Any = None, **plan: Any) -> Found:
+    def studied(self, expert: Settings = EXPERT, make_gate: Any = None, **plan: Any) -> Found:
         """The whole course."""
-        more = {"gate": gate} if gate else {}
         course = Course(
-            self.lab, self.search, self.space, self.budget, Plan(**plan), self.seen, **more
+            self.lab,
+            self.search,
+            self.space,
+            self.budget,
+            Plan(**{"diagnose": False, "repeat_s": 1.0, **plan}),
+            self.seen,
+            make_gate=make_gate,
         )
         return course.run(self.base, expert)
 
