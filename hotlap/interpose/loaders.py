@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.errors import SettingsError
+from hotlap.interpose.guard import IMPORTS_ANEW, unguarded_main
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
@@ -142,6 +143,10 @@ class Loaders:
             if "num_workers" in names and "num_workers" not in self._imposed.override:
                 names.remove("num_workers")
                 tell(notes, "num_workers", STREAM)
+        method = self._imposed.value("multiprocessing_context")
+        if method in IMPORTS_ANEW and (reason := unguarded_main()):
+            names.remove("multiprocessing_context")
+            tell(notes, "multiprocessing_context", reason)
         if "in_order" in names and not _shuffles(own):
             # In an evaluation the order may matter, and it is what the script asked for.
             names.remove("in_order")

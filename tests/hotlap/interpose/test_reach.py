@@ -1,4 +1,4 @@
-"""The reach report is right for each kind of script: what was found, what is reached, why not."""
+"""The reach report is right for each kind of script: what was found, what reaches it, why not."""
 
 import json
 import runpy
