@@ -15,7 +15,8 @@ from runners.table import Table
 ROOT = Path(__file__).parents[1]
 RECORD = (
     "+model=digits_mlp sampler=brute_force record=table.jsonl tracking=none"
-    " search_space=[dataloader] search_space.num_workers.choices=[0,1] search_space.prefetch_factor.choices=[2,4]"
+    " search_space=[dataloader] search_space.num_workers.choices=[0,1]"
+    " search_space.prefetch_factor.choices=[2,4]"
     " ~search_space.multiprocessing_context ~search_space.persistent_workers"
     " window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 runner.preload=[torch]"
 ).split()
