@@ -13,6 +13,8 @@ import time
 
 STARTED = time.monotonic()  # before all else: the budget counts the imports too
 
+import conf.interrupt  # noqa: E402, F401, I001  before the imports that take long
+
 import shlex  # noqa: E402
 import sys  # noqa: E402
 from dataclasses import asdict, replace  # noqa: E402
@@ -97,7 +99,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
     with (
         studies.held(folder),
-        reports.study_that_ends(tracker, study, progress.note, go_on),
+        reports.study_that_ends(tracker, study, go_on),
         progress,
         runner,
     ):

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -184,18 +185,25 @@ def table(rows: Sequence[Row]) -> str:
         lines.append(
             (
                 row.model,
-                f"{said.samples_per_s:.4g} [{said.low:.4g}, {said.high:.4g}]",
-                f"{run.whole:.4g}",
+                f"{written(said.samples_per_s)} [{written(said.low)}, {written(said.high)}]",
+                written(run.whole),
                 f"{row.ratio:.3f}",
                 "yes" if row.kept else "no",
-                f"{run.said:.4g}",
+                written(run.said),
                 f"{run.said / said.samples_per_s:.3f}",
-                " ".join(f"{rate:.4g}" for rate in run.epochs),
+                " ".join(map(written, run.epochs)),
             )
         )
     widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(head))]
     texts = ("".join(map(str.ljust, line, widths)).rstrip() for line in lines)
     return "\n".join(texts)
+
+
+def written(rate: float) -> str:
+    """A rate with four digits and never scientific; an end that is not known is a dash."""
+    if not math.isfinite(rate):
+        return "-"
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
 
 
 def _script(name: str, folder: Path, words: Sequence[str], verbose: bool) -> None:

@@ -33,7 +33,8 @@ def sentences(result: Result) -> list[str]:
     said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
     counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
     n_trials = sum(result.n_outcomes.values())
-    said.append(f"{n_trials} trials ({counts or 'none'}) in {clock(result.wall_s)}.")
+    trials = "1 trial" if n_trials == 1 else f"{n_trials} trials"
+    said.append(f"{trials} ({counts or 'none'}) in {clock(result.wall_s)}.")
     return said
 
 

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hotlap.measurement import Measurement
+from hotlap.measurement import FEW_STEPS, Measurement, steady_rate
 from studies.doubt import Doubt, count, percent
 
 MANY = 0.2
@@ -149,12 +149,11 @@ def _served_from_the_queue(trial: Watched) -> bool:
     blocks = measured.blocks
     if trial.n_prefetched == 0 or measured.epochs_in_blocks or not blocks:
         return False
-    if sum(block.steps for block in blocks) < trial.n_prefetched:
+    enough = max(trial.n_prefetched, FEW_STEPS * measured.num_workers)
+    if sum(block.steps for block in blocks) < enough:
         return True
-    first, last = blocks[0].n_ready, blocks[-1].n_ready
-    # A queue at rest still goes up and down by one batch a worker. One that fills does no harm:
-    # then the model binds, and its rate is what was timed.
-    return first is not None and last is not None and first - last > measured.num_workers
+    # A queue that ran lower has lowered the rate. One that fills does no harm: the model binds.
+    return measured.steady.value < steady_rate(blocks).value
 
 
 def _many(touched: Sequence[object], trials: Sequence[object]) -> bool:

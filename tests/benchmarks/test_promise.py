@@ -40,6 +40,16 @@ def test_the_table_has_promise_and_full_run_side_by_side():
     assert head.index("full run") == line.index("7.2 ")
 
 
+def test_rates_are_written_for_people():
+    assert [promise.written(x) for x in (17655.4, 8.0512, float("inf"))] == ["17,655", "8.051", "-"]
+
+
+def test_a_frozen_file_without_a_rate_promises_nothing(tmp_path):
+    dump(tmp_path / "by_hand.yaml", Settings(), {})
+    with pytest.raises(SystemExit, match="promises no rate"):
+        promise.promise(tmp_path / "by_hand.yaml")
+
+
 def test_a_frozen_file_belongs_to_each_model(capsys):
     with pytest.raises(SystemExit):
         promise.arguments(["--models", "resnet18", "detector", "--frozen", "a.yaml"])
@@ -55,6 +65,6 @@ def test_a_real_full_run_is_held_against_its_file(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     (row,) = [line.split() for line in lines if line.startswith("digits_mlp ")]
     assert row[:4] == ["digits_mlp", "0.001", "[0.0009,", "0.002]"]
-    rates = [float(cell) for cell in row[-2:]]
-    assert min(rates) <= float(row[4]) <= max(rates)
+    whole, *epochs = (float(cell.replace(",", "")) for cell in (row[4], *row[-2:]))
+    assert min(epochs) <= whole <= max(epochs)
     assert "claim: within 5% of the promise; not so: digits_mlp" in lines

@@ -92,7 +92,8 @@ def test_every_limit_that_the_gpu_watch_knows_has_its_cause():
     ("measurement", "n_prefetched", "said"),
     [
         (queue(4, 4, 4, steps=1), 4, True),  # three steps out of a queue of four
-        (queue(4, 4, 4, steps=2), 4, False),
+        (queue(4, 4, 4, steps=2), 4, True),  # six: fewer than four for each of two workers
+        (queue(4, 4, 4, steps=3), 4, False),
         (queue(16, 12, 8, 3), 16, True),  # on its way down
         (queue(3, 8, 12, 16), 16, False),  # on its way up: the model binds
         (queue(16, 15, 16, 14), 16, False),  # at rest
