@@ -17,7 +17,7 @@ import itertools
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,28 +58,36 @@ def true_rate(settings: Settings) -> float:
     return (loader**-6 + compute**-6) ** (-1 / 6)  # the slower side, with a soft corner
 
 
-def lines(seed: int = 0, n_repeats: int = 2) -> Iterator[dict[str, Any]]:
-    """The table's lines; settings with 8 workers and long queues run out of memory."""
+def lines(
+    seed: int = 0, n_repeats: int = 2, knobs: Sequence[str] = tuple(SPACE)
+) -> Iterator[dict[str, Any]]:
+    """The table's lines; settings with 8 workers and long queues run out of memory.
+
+    Args:
+        seed: Of the noise.
+        n_repeats: Processes for each settings value.
+        knobs: Those of `SPACE` that are searched.
+    """
     yield {
         "table": FORMAT,
         "synthetic": True,
         "workload": {"name": "synthetic"},
         "settings": Settings().to_dict(),
-        "space": SPACE,
+        "space": {name: SPACE[name] for name in knobs},
         "facts": {"cores": 8, "default_intraop_threads": 8},
         "setup_s": 4.0,
     }
     chance = random.Random(seed)
-    for settings in every_settings():
+    for settings in every_settings(knobs):
         for _ in range(n_repeats):
             yield _row(settings, chance)
 
 
-def every_settings() -> Iterator[Settings]:
+def every_settings(knobs: Sequence[str] = tuple(SPACE)) -> Iterator[Settings]:
     """The whole space, each settings value once."""
     seen = set()
-    for values in itertools.product(*(knob["choices"] for knob in SPACE.values())):
-        settings = Settings(**dict(zip(SPACE, values, strict=True)))
+    for values in itertools.product(*(SPACE[name]["choices"] for name in knobs)):
+        settings = Settings(**dict(zip(knobs, values, strict=True)))
         if settings.key() not in seen:
             seen.add(settings.key())
             yield settings
@@ -120,9 +128,9 @@ def _block(rate: float, noise: float) -> dict[str, Any]:
     return {"steps": steps, "samples": steps * BATCH, "seconds": seconds, "data_wait_s": 0.0}
 
 
-def write(path: Path, seed: int = 0) -> Path:
+def write(path: Path, seed: int = 0, knobs: Sequence[str] = tuple(SPACE)) -> Path:
     """Write the table to `path`."""
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines(seed)))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines(seed, knobs=knobs)))
     return path
 
 

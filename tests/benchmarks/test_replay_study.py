@@ -9,7 +9,7 @@ from benchmarks.synthetic_table import write
 from hotlap.errors import UserInputError
 from runners.table import Table
 
-LONG_S = 900.0
+LONG_S = 1800.0
 
 
 @pytest.fixture(scope="module")
