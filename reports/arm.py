@@ -45,6 +45,7 @@ class Arm:
         loader: Samples per second of the loader alone, None if it was not measured.
         compute: Samples per second of the model alone, on batches in memory; None likewise.
         stall_share: Share 0..1 of its speed alone that the model loses by waiting; None likewise.
+        barred: Why it may not be frozen, however fast it is; empty if it may.
     """
 
     settings: Settings
@@ -66,6 +67,7 @@ class Arm:
     loader: Rate | None = None
     compute: Rate | None = None
     stall_share: float | None = None
+    barred: str = ""
 
     @classmethod
     def of(

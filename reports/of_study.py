@@ -5,6 +5,7 @@ Rooms do not import each other: `found` is a studies.Found, taken as it is.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hotlap.settings import Settings
@@ -44,6 +45,7 @@ def _arm(arm: Any, proof: Any, timed: bool, diagnosis: Any = None) -> Arm:
     speedup = None if arm is proof.baseline else _ratio(arm.speedup(proof.baseline))
     run_time = arm.rate() if timed else None
     shown = Arm.of(arm.settings, arm.throughput(), measured, speedup, run_time=run_time)
+    shown = replace(shown, barred="; ".join(arm.reasons))
     return shown if diagnosis is None else shown.with_sides(diagnosis)
 
 

@@ -76,8 +76,9 @@ class Result:
 
     @property
     def found_better(self) -> bool:
-        """Whether the winner's whole interval lies above the baseline."""
-        return self.winner.speedup is not None and self.winner.speedup.low > 1.0
+        """Whether the winner's whole interval lies above the baseline, and it may be frozen."""
+        winner = self.winner
+        return winner.speedup is not None and winner.speedup.low > 1.0 and not winner.barred
 
     @property
     def arms(self) -> dict[str, Arm]:

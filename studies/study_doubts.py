@@ -52,8 +52,8 @@ def baseline_drift(
 ) -> Doubt | None:
     """The baseline became faster or slower while the study went on.
 
-    A straight line is laid through the rates (Theil's and Sen's: the median of all slopes), so one
-    disturbed measurement moves nothing; its change over the whole time is what counts.
+    A straight line is laid through the rates' logarithms (Theil's and Sen's: the median of all
+    slopes), so one disturbed measurement moves nothing; its change over the whole time counts.
 
     Args:
         rates: (seconds since the study's start, samples per second) of each time that the baseline
@@ -61,14 +61,12 @@ def baseline_drift(
         noise_share: Relative standard deviation between processes that run the same, 0..1.
         n_trials: Trials of the study, all of which it touches.
     """
-    slopes = [(b - a) / (t_b - t_a) for (t_a, a), (t_b, b) in combinations(rates, 2) if t_a != t_b]
-    middle = statistics.median(rate for _, rate in rates) if rates else 0.0
-    if not slopes or middle <= 0:
+    logs = [(t, math.log(rate)) for t, rate in rates if rate > 0]
+    slopes = [(b - a) / (t_b - t_a) for (t_a, a), (t_b, b) in combinations(logs, 2) if t_a != t_b]
+    if not slopes:
         return None
-    times = [t for t, _ in rates]
-    slope, centre = statistics.median(slopes), statistics.median(times)
-    first, last = (middle + slope * (t - centre) for t in (min(times), max(times)))
-    change = (last - first) / middle
+    times = [t for t, _ in logs]
+    change = math.expm1(statistics.median(slopes) * (max(times) - min(times)))
     if abs(change) < max(DRIFT, BEYOND_NOISE * noise_share):
         return None
     word = "faster" if change > 0 else "slower"

@@ -104,3 +104,10 @@ def test_who_is_not_faster_beyond_doubt_is_no_winner(result, low, names):
 def test_the_baseline_is_not_listed_twice(result):
     same = dataclasses.replace(result, winner=result.baseline)
     assert list(same.arms) == ["baseline", "expert"]
+
+
+def test_what_was_fast_and_may_not_be_frozen_is_no_winner(result):
+    barred = dataclasses.replace(result.winner, barred="its loss is nan")
+    refused = dataclasses.replace(result, winner=barred)
+    assert result.found_better and not refused.found_better
+    assert list(refused.arms) == ["baseline", "expert", "best tried"]

@@ -11,7 +11,7 @@ def drifting(change, n=6, seconds=600.0):
     return [(seconds * i / (n - 1), 400.0 * (1 + change * i / (n - 1))) for i in range(n)]
 
 
-@pytest.mark.parametrize(("change", "words"), [(-0.13, "14 % slower"), (0.2, "18 % faster")])
+@pytest.mark.parametrize(("change", "words"), [(-0.13, "13 % slower"), (0.2, "20 % faster")])
 def test_a_baseline_that_drifts_is_told_with_how_much_and_in_how_long(change, words):
     doubt = doubts.baseline_drift(drifting(change), n_trials=31)
     assert doubt.name == "baseline-drift"
