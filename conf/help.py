@@ -24,7 +24,10 @@ EXAMPLES = {
   python tune.py -m +model=resnet18,gpt_small           one study after another
   python tune.py --config-dir my_conf +model=mine       your own, in my_conf/model/mine.yaml
   python tune.py +model=resnet50 --cfg job              show the config and stop
-  python tune.py resume=<folder of a study> budget=30m  go on""",
+  python tune.py resume=<folder of a study> budget=30m  go on
+  python tune.py +model=digits_mlp sampler=brute_force record=table.jsonl
+                                                        measure the whole space into a table
+  python tune.py runner=replay runner.table=table.jsonl a study on that table, in seconds""",
     "train": """\
   python train.py +model=resnet50 settings=best.yaml    with the settings that tune.py froze
   python train.py +model=resnet50 settings.num_workers=4 epochs=3
