@@ -22,15 +22,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run
+from studies.answer import Answer, difference, unsound
 from studies.lab import Lab
-
-Answer = dict[str, Any]
-"""The event `losses` of hotlap/losses.py."""
 
 SHARE = 0.1
 """Of the budget; more is not spent on the gate of one winner."""
@@ -45,16 +42,6 @@ DICE = 4
 
 WINNER_RUNS = 2
 """Its own way of loading, and if need be the baseline's."""
-
-MOST_SKIPPED = 0.25
-"""GradScaler finds its scale by skipping; once found, no more than this share of the steps may be
-skipped."""
-
-FINDING = 16
-"""From 2**16, torch's first scale, so many halvings lead to 1."""
-
-ROUNDING = 1e-5
-"""Magnitudes of batches agree to this share if they were computed in another order (float32)."""
 
 UNKNOWN = "its numerics could not be checked: "
 """How a reason begins where the winner was not refused for what it does, but nothing is known."""
@@ -119,7 +106,7 @@ class Gate:
             return reason
         base = self._repeats[0]
         kind = self._class_of(settings)
-        data = _difference(answer, base)
+        data = difference(answer, base)
         if data == "rounding":
             kind = max(kind, "rounding", key=("exact", "rounding", "precision").index)
         elif data and base["repeatable"] and settings.in_order:
@@ -189,22 +176,6 @@ class Gate:
         return answer, unsound(answer)
 
 
-def unsound(answer: Answer) -> str:
-    """What is wrong with a run whatever it is compared with; empty if nothing is."""
-    losses, skipped = answer["losses"], answer["n_skipped_steps"]
-    for step, loss in enumerate(losses, start=1):
-        if loss - loss != 0:  # NaN and infinity
-            return f"its loss is {loss} at step {step}"
-    if skipped > FINDING + MOST_SKIPPED * len(losses):
-        return (
-            f"its GradScaler skipped {skipped} updates in {len(losses)} steps, because gradients "
-            "overflow in fp16 at any scale"
-        )
-    if not answer["finite"]:
-        return f"its parameters are not finite after {len(losses)} steps"
-    return ""
-
-
 def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> int:
     """Steps that fit into `seconds` for the baseline's repeats and a winner's runs.
 
@@ -225,19 +196,3 @@ def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> i
     start_s = max(0.0, baseline.wall_s - trained_s)
     each_s = seconds / (repeats + WINNER_RUNS) - start_s
     return max(LEAST_STEPS, min(MOST_STEPS, int(each_s / (trained_s / steps))))
-
-
-def _difference(answer: Answer, base: Answer) -> str:
-    """How the batches differ: empty if not at all, `rounding`, or a part of a sentence."""
-    found = ""
-    for step, (one, other) in enumerate(zip(answer["batches"], base["batches"], strict=False), 1):
-        if one[0] == other[0]:
-            continue
-        if one[1] != other[1] or not _close(one[2], other[2]):
-            return f"batch {step} is another one than the baseline's"
-        found = "rounding"
-    return found
-
-
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) <= ROUNDING * max(abs(one), abs(other))
