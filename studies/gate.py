@@ -9,9 +9,10 @@ baseline more than once, so that its own spread is known. Two things are looked 
   proven as well, and one whose workers read a shared file at the wrong place is found out.
 - The losses (objectives/numerics.py), as strictly as the settings that differ allow.
 
-A step with dropout or noise of its own hands out the same random numbers in the order of memory, so
-another layout or kernel is another roll of the dice. Where the losses disagree and the step draws
-any, the baseline is run with other dice, and its spread over these is allowed too.
+Where the losses disagree, the baseline is run with other dice: other random numbers for the model,
+and its parameters nudged by their last bits. Dropout hands its numbers out in the order of memory,
+so another layout is another roll of the dice; and some training amplifies any rounding. What these
+runs spread over is allowed too.
 
 Where a dataset has random numbers or an order of its own (a stream, a generator it holds, batches
 in any order), batches cannot be the same. There the winner trains once more with the baseline's
@@ -38,7 +39,7 @@ LEAST_STEPS, MOST_STEPS = 5, 30
 REPEATS = 2
 
 DICE = 4
-"""Runs of the baseline with other random numbers for the model, once they are needed."""
+"""Runs of the baseline with other dice, once they are needed."""
 
 WINNER_RUNS = 2
 """Its own way of loading, and if need be the baseline's."""
@@ -133,7 +134,7 @@ class Gate:
         if not accepted and kind == "exact" and not self._fill(self._n_repeats + 1, deadline):
             # Does the baseline differ from itself, only not so in its first runs?
             accepted, said = self._verdict(answer, self._repeats, kind)
-        elif not accepted and kind != "exact" and self._repeats[0]["random_step"]:
+        elif not accepted and kind != "exact":
             if reason := self._fill(DICE, deadline, rolled=True):
                 return reason
             accepted, said = self._verdict(answer, [*self._repeats, *self._rolled], kind)
@@ -177,7 +178,7 @@ class Gate:
 
 
 def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> int:
-    """Steps that fit into `seconds` for the baseline's repeats and a winner's runs.
+    """Steps that fit into `seconds` for all runs that the gate may need for one winner.
 
     Args:
         baseline: A trial of the baseline: it says how long a step and a start take.
@@ -194,5 +195,5 @@ def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> i
         return LEAST_STEPS
     trained_s = sum(block.seconds for block in blocks)
     start_s = max(0.0, baseline.wall_s - trained_s)
-    each_s = seconds / (repeats + WINNER_RUNS) - start_s
+    each_s = seconds / (repeats + WINNER_RUNS + DICE) - start_s
     return max(LEAST_STEPS, min(MOST_STEPS, int(each_s / (trained_s / steps))))
