@@ -4,13 +4,14 @@ All settings train on the same batches with the same random numbers, whoever dra
 of samples is a function of the seed and the epoch, a sample's random numbers are one of the seed
 and its index (see hotlap/same_samples.py), and those of a step are one of the seed and its number.
 So a loader with workers gives what one without gives, and a step draws the same numbers whatever
-the steps before it took. Yet dropout hands its numbers out in the order of memory, and another
-layout, type or kernel gives another sample another one. `random_step` says that a step draws any;
-then `job.run["dice"]` other than 0 shows how much that matters.
+the steps before it took. Yet dropout hands its numbers out in the order of memory, so that another
+layout or kernel drops other things; and training amplifies the smallest rounding. How much both
+matter shows with `job.run["dice"]` other than 0: other random numbers for the model, and its
+parameters nudged by their last bits, before the same batches.
 
 The worker answers with one event `losses`: `losses` (one a step), `batches` (a fingerprint of each
 batch), `first_update` (how far the first update moved the parameters), `finite` (whether they are
-finite at the end), `n_skipped_steps`, `random_step`, `repeatable` (same_samples.repeats_itself).
+finite at the end), `n_skipped_steps`, `repeatable` (see same_samples.repeats_itself).
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ updates with all settings. From 2**16, torch's first scale, twenty halvings lead
 TOLD_S = 0.5
 """Between two signs of life."""
 
+NUDGE = 4.0
+"""So many units in the last place (as a standard deviation)."""
+
 OFTEN = 4096
 """About so many elements of each parameter say how far an update moved it."""
 
@@ -59,17 +63,17 @@ def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> Non
 
         inductor.fallback_random = True  # else compiled dropout draws other numbers
     n_steps, dice = int(job.run["steps"]), int(job.run.get("dice", 0))
+    if dice:
+        _nudge(applied.model, job.seed + dice)
     losses: list[float] = []
     batches: list[Any] = []
     first_update: float | None = None
-    random_step = False
     told = time.monotonic()
     for i, batch in enumerate(_batches(applied, job.seed, n_steps)):
         batches.append(fingerprint(batch))
         before = _sampled(applied.model) if i == 0 else []
-        loss, done, drew = _update(applied, batch, job.seed + dice + STRIDE * (i + 1))
+        loss, done = _update(applied, batch, job.seed + dice + STRIDE * (i + 1))
         losses.append(loss)
-        random_step = random_step or drew
         if i == 0:
             first_update = _distance(before, _sampled(applied.model))
         if not done or not math.isfinite(loss):
@@ -84,7 +88,6 @@ def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> Non
         first_update=first_update,
         finite=_finite(applied.model),
         n_skipped_steps=applied.n_skipped_steps(),
-        random_step=random_step,
         repeatable=repeats_itself(workload),
     )
 
@@ -113,26 +116,25 @@ def _batches(applied: Applied, seed: int, n: int) -> Iterator[Any]:
         epoch += 1
 
 
-def _update(applied: Applied, batch: Any, seed: int) -> tuple[float, bool, bool]:
-    """The loss, whether an update came of it, and whether the step drew random numbers.
-
-    A skipped update is tried again.
-    """
+def _update(applied: Applied, batch: Any, seed: int) -> tuple[float, bool]:
+    """The loss, and whether an update came of it: a skipped one is tried again."""
     for _ in range(TRIES):
         skipped = applied.n_skipped_steps()
         seed_all(seed)
-        before = _generators(applied.device)
         loss = float(applied.step(batch).double())
-        drew = not all(map(torch.equal, before, _generators(applied.device)))
         if applied.n_skipped_steps() == skipped:
-            return loss, True, drew
-    return loss, False, drew
+            return loss, True
+    return loss, False
 
 
-def _generators(device: torch.device) -> list[torch.Tensor]:
-    """The states of torch's random generators that a step may draw from."""
-    states = [torch.get_rng_state()]
-    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
+def _nudge(model: torch.nn.Module, seed: int) -> None:
+    """Change parameters by about their last bits."""
+    seed_all(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.is_floating_point() or parameter.is_complex():
+                share = NUDGE * torch.finfo(parameter.dtype).eps
+                parameter.mul_(1 + share * torch.randn_like(parameter))
 
 
 def _sampled(model: torch.nn.Module) -> list[torch.Tensor]:

@@ -9,9 +9,10 @@ baseline more than once, so that its own spread is known. Two things are looked 
   proven as well, and one whose workers read a shared file at the wrong place is found out.
 - The losses (objectives/numerics.py), as strictly as the settings that differ allow.
 
-A step with dropout or noise of its own hands out the same random numbers in the order of memory, so
-another layout or kernel is another roll of the dice. Where the losses disagree and the step draws
-any, the baseline is run with other dice, and its spread over these is allowed too.
+Where the losses disagree, the baseline is run with other dice: other random numbers for the model,
+and its parameters nudged by their last bits. Dropout hands its numbers out in the order of memory,
+so another layout is another roll of the dice; and some training amplifies any rounding. What these
+runs spread over is allowed too.
 
 Where a dataset has random numbers or an order of its own (a stream, a generator it holds, batches
 in any order), batches cannot be the same. There the winner trains once more with the baseline's
@@ -22,15 +23,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run
+from studies.answer import Answer, difference, unsound
 from studies.lab import Lab
-
-Answer = dict[str, Any]
-"""The event `losses` of hotlap/losses.py."""
 
 SHARE = 0.1
 """Of the budget; more is not spent on the gate of one winner."""
@@ -41,20 +39,10 @@ LEAST_STEPS, MOST_STEPS = 5, 30
 REPEATS = 2
 
 DICE = 4
-"""Runs of the baseline with other random numbers for the model, once they are needed."""
+"""Runs of the baseline with other dice, once they are needed."""
 
 WINNER_RUNS = 2
 """Its own way of loading, and if need be the baseline's."""
-
-MOST_SKIPPED = 0.25
-"""GradScaler finds its scale by skipping; once found, no more than this share of the steps may be
-skipped."""
-
-FINDING = 16
-"""From 2**16, torch's first scale, so many halvings lead to 1."""
-
-ROUNDING = 1e-5
-"""Magnitudes of batches agree to this share if they were computed in another order (float32)."""
 
 UNKNOWN = "its numerics could not be checked: "
 """How a reason begins where the winner was not refused for what it does, but nothing is known."""
@@ -119,7 +107,7 @@ class Gate:
             return reason
         base = self._repeats[0]
         kind = self._class_of(settings)
-        data = _difference(answer, base)
+        data = difference(answer, base)
         if data == "rounding":
             kind = max(kind, "rounding", key=("exact", "rounding", "precision").index)
         elif data and base["repeatable"] and settings.in_order:
@@ -150,7 +138,7 @@ class Gate:
         if not accepted and kind == "exact" and not self._fill(self._n_repeats + 1, deadline):
             # Does the baseline differ from itself, only not so in its first runs?
             accepted, said = self._verdict(answer, self._repeats, kind)
-        elif not accepted and kind != "exact" and self._repeats[0]["random_step"]:
+        elif not accepted and kind != "exact":
             if reason := self._fill(DICE, deadline, rolled=True):
                 return reason
             accepted, said = self._verdict(answer, [*self._repeats, *self._rolled], kind)
@@ -193,24 +181,8 @@ class Gate:
         return answer, unsound(answer)
 
 
-def unsound(answer: Answer) -> str:
-    """What is wrong with a run whatever it is compared with; empty if nothing is."""
-    losses, skipped = answer["losses"], answer["n_skipped_steps"]
-    for step, loss in enumerate(losses, start=1):
-        if loss - loss != 0:  # NaN and infinity
-            return f"its loss is {loss} at step {step}"
-    if skipped > FINDING + MOST_SKIPPED * len(losses):
-        return (
-            f"its GradScaler skipped {skipped} updates in {len(losses)} steps, because gradients "
-            "overflow in fp16 at any scale"
-        )
-    if not answer["finite"]:
-        return f"its parameters are not finite after {len(losses)} steps"
-    return ""
-
-
 def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> int:
-    """Steps that fit into `seconds` for the baseline's repeats and a winner's runs.
+    """Steps that fit into `seconds` for all runs that the gate may need for one winner.
 
     Args:
         baseline: A trial of the baseline: it says how long a step and a start take.
@@ -227,21 +199,5 @@ def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> i
         return LEAST_STEPS
     trained_s = sum(block.seconds for block in blocks)
     start_s = max(0.0, baseline.wall_s - trained_s)
-    each_s = seconds / (repeats + WINNER_RUNS) - start_s
+    each_s = seconds / (repeats + WINNER_RUNS + DICE) - start_s
     return max(LEAST_STEPS, min(MOST_STEPS, int(each_s / (trained_s / steps))))
-
-
-def _difference(answer: Answer, base: Answer) -> str:
-    """How the batches differ: empty if not at all, `rounding`, or a part of a sentence."""
-    found = ""
-    for step, (one, other) in enumerate(zip(answer["batches"], base["batches"], strict=False), 1):
-        if one[0] == other[0]:
-            continue
-        if one[1] != other[1] or not _close(one[2], other[2]):
-            return f"batch {step} is another one than the baseline's"
-        found = "rounding"
-    return found
-
-
-def _close(one: float, other: float) -> bool:
-    return abs(one - other) <= ROUNDING * max(abs(one), abs(other))

@@ -136,7 +136,7 @@ class Lab:
         """Losses of `n_steps` steps to compare them; the last event has them (hotlap/losses.py).
 
         It is no trial: nothing is timed, and it gets a folder of its own in `numerics`. Other
-        `dice` are other random numbers for the model, with the same batches.
+        `dice` show how far the same settings may come out from themselves.
         """
         run = {"steps": n_steps, "dice": dice}
         job = replace(self._job, kind="losses", settings=settings.to_dict(), run=run)

@@ -139,6 +139,7 @@ def test_an_iterable_dataset_is_named():
 
     found = facts(rows(dataset=Stream()))
     assert found["iterable_dataset"] and found["n_epoch_steps"] is None
+    assert found["stream_sharing"] == "repeated"  # 32 samples, and 64 from two workers
 
 
 def test_waiting_data_use_little_cpu():

@@ -46,7 +46,7 @@ def loss_of(model, batch):
 
 @pytest.fixture
 def answer(tmp_path):
-    def run(steps, model=Net, loss=loss_of, n=20, lr=0.1, **settings):
+    def run(steps, model=Net, loss=loss_of, n=20, lr=0.1, dice=0, **settings):
         seed_all(0)
         made = hotlap.Workload(
             model=model(),
@@ -57,7 +57,7 @@ def answer(tmp_path):
         )
         made = repeatable(made, 0)
         applied = hotlap.apply(made, hotlap.Settings(**settings))
-        train(made, applied, Job("here", run={"steps": steps}), EventLog(tmp_path))
+        train(made, applied, Job("here", run={"steps": steps, "dice": dice}), EventLog(tmp_path))
         return json.loads((tmp_path / "events.jsonl").read_text().splitlines()[-1])
 
     return run
@@ -77,6 +77,17 @@ def test_a_kernel_that_draws_more_numbers_does_not_change_the_steps_and_batches_
 
 def test_the_first_update_has_the_size_of_the_learning_rate(answer):
     assert answer(1, lr=0.2)["first_update"] == pytest.approx(2 * answer(1, lr=0.1)["first_update"])
+
+
+def test_other_dice_are_other_dropout_and_last_bits_on_the_same_batches(answer):
+    def still(n):
+        return answer(4, model=lambda: nn.Linear(8, 2), dice=n)
+
+    plain, nudged = still(0), still(1)
+    assert nudged["batches"] == plain["batches"]
+    assert nudged["losses"] == pytest.approx(plain["losses"], rel=1e-5)
+    assert nudged["losses"] != plain["losses"] and still(2)["losses"] != nudged["losses"]
+    assert abs(answer(4, dice=1)["losses"][0] - answer(4)["losses"][0]) > 1e-3
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(answer):

@@ -86,6 +86,8 @@ def test_cheap_batches_get_no_workers_and_no_worker_settings() -> None:
 
 def test_a_stream_gets_one_worker() -> None:
     assert expert(Settings(), {**GPU, "iterable_dataset": True})[0].num_workers == 1
+    shared = {**GPU, "iterable_dataset": True, "stream_sharing": "shared"}
+    assert expert(Settings(), shared)[0].num_workers == expert(Settings(), GPU)[0].num_workers
 
 
 def test_workers_fit_into_shared_memory() -> None:
@@ -106,3 +108,8 @@ def test_an_allocator_is_taken_where_it_is_installed() -> None:
 def test_data_on_the_device_gets_no_loader_settings() -> None:
     settings, _ = expert(Settings(), {**GPU, "resident": True})
     assert settings.num_workers == 0 and settings.pin_memory is False
+
+
+def test_a_dataset_that_changes_between_epochs_gets_new_workers_each_epoch() -> None:
+    settings, _ = expert(Settings(), {**GPU, "dataset_changes": "dataset has a method set_epoch"})
+    assert settings.num_workers > 0 and settings.persistent_workers is False

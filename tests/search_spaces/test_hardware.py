@@ -71,3 +71,12 @@ def test_stream_and_closure_are_told_apart_from_a_plain_dataset() -> None:
     assert "map_dataset" not in words({}, {**CPU, "iterable_dataset": True})
     assert "picklable_dataset" not in words({}, {**CPU, "spawn_error": "a lambda"})
     assert {"map_dataset", "picklable_dataset"} <= words({}, CPU)
+
+
+def test_what_loading_would_change_takes_a_word_away() -> None:
+    assert {"shared_dataset", "steady_dataset", "any_order"} <= words({}, CPU)
+    stream = {**CPU, "iterable_dataset": True}
+    for sharing, holds in (("shared", True), ("repeated", False), ("unknown", False)):
+        assert ("shared_dataset" in words({}, {**stream, "stream_sharing": sharing})) is holds
+    assert "steady_dataset" not in words({}, {**CPU, "dataset_changes": "dataset.n changes"})
+    assert "any_order" not in words({}, {**CPU, "fixed_order": "the workload does not shuffle"})

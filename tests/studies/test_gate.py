@@ -13,7 +13,7 @@ from runners.process import ProcessRunner
 from runners.protocol import Run
 from search_spaces import Knob, numerics_class
 from studies import Gate, Lab, affordable_steps
-from studies.gate import UNKNOWN, unsound
+from studies.gate import UNKNOWN
 
 HERE = Path(__file__).parent
 N_STEPS = 8
@@ -157,19 +157,8 @@ def trial(step_s, n_blocks=4, wall_s=12.0):
 
 
 def test_steps_are_as_many_as_the_time_allows_within_reason():
-    # Four runs, each of 2 s start and then 0.25 s a step.
-    assert affordable_steps(trial(0.25), 4 * (2 + 10 * 0.25)) == 10
+    # Eight runs, each of 2 s start and then 0.25 s a step.
+    assert affordable_steps(trial(0.25), 8 * (2 + 10 * 0.25)) == 10
     assert affordable_steps(trial(0.25), 1000) == 30
     assert affordable_steps(trial(0.25), 1) == 5
     assert affordable_steps(Run("ok", Measurement(())), 100) == 5
-
-
-def answer(**changes):
-    return {"losses": [1.0] * 8, "n_skipped_steps": 0, "finite": True, **changes}
-
-
-def test_a_scaler_may_skip_until_it_has_its_scale_and_not_for_ever():
-    assert unsound(answer(n_skipped_steps=16)) == ""
-    assert "skipped 19 updates" in unsound(answer(n_skipped_steps=19))
-    assert unsound(answer(finite=False)) == "its parameters are not finite after 8 steps"
-    assert unsound(answer(losses=[1.0, float("-inf")])) == "its loss is -inf at step 2"
