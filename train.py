@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from conf.cli import DONE, FAILED, INTERRUPTED, main
+import conf.interrupt  # before the imports that take long
+from conf.cli import DONE, FAILED, main
 from conf.schema import TrainConfig
 from conf.workload import job_of
 
@@ -110,7 +111,7 @@ def train(config: TrainConfig, text: str) -> int:
             tracker.run_ended({"state": "interrupted", "metrics": {}}, [])
             tracker.close()
             console.print(f"interrupted; to go on, add resume={folder}", soft_wrap=True)
-            return INTERRUPTED
+            return conf.interrupt.INTERRUPTED
     if done.outcome != "ok":
         tracker.run_ended({"state": "failed", "metrics": {}}, [])
         tracker.close()

@@ -13,6 +13,8 @@ import time
 
 STARTED = time.monotonic()  # before all else: the budget counts the imports too
 
+import conf.interrupt  # noqa: E402, F401, I001  before the imports that take long
+
 import shlex  # noqa: E402
 import sys  # noqa: E402
 from dataclasses import asdict, replace  # noqa: E402
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
+from conf.recorded import tried  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of  # noqa: E402
 
@@ -96,7 +99,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
     with (
         studies.held(folder),
-        reports.study_that_ends(tracker, study, progress.note, go_on),
+        reports.study_that_ends(tracker, study, go_on),
         progress,
         runner,
     ):
@@ -246,7 +249,7 @@ def table_header(
     return {
         "workload": workload,
         "settings": space.base.to_dict(),
-        "space": {knob.name: knob.to_mapping() for knob in space.knobs},
+        "space": {knob.name: tried(knob.to_mapping()) for knob in space.knobs},
         "window": vars(job.window),
         "facts": {fact: value for fact, value in facts.items() if fact != "budget_s"},
     }

@@ -102,20 +102,18 @@ def _common(config: Common, sources: Sources) -> Iterator[Fault]:
         if hasattr(config, group):
             yield from _name(group, getattr(config, group).name, sources)
     if config.device is not None and not _DEVICE.fullmatch(config.device):
-        yield Fault(
+        yield sources.fault(
+            "device",
             what=f"device is '{config.device}'",
-            where=sources.where("device"),
             right="cpu, cuda, or cuda: and its number; null takes cuda where there is one",
             cure="device=cuda:0",
-            key="device",
         )
     if not config.tracking.experiment.strip():
-        yield Fault(
+        yield sources.fault(
+            "tracking.experiment",
             what="tracking.experiment is empty",
-            where=sources.where("tracking.experiment"),
             right="a name for the experiment in MLflow",
             cure="tracking.experiment=hotlap",
-            key="tracking.experiment",
         )
 
 
@@ -124,12 +122,11 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
     try:
         seconds(config.budget)
     except UserInputError:
-        yield Fault(
+        yield sources.fault(
+            "budget",
             what=f"budget is '{config.budget}'",
-            where=sources.where("budget"),
             right="a duration: hours, minutes and seconds with their letters",
             cure="budget=90s, budget=10m or budget=1h30m",
-            key="budget",
         )
     if config.numerics not in NUMERICS:
         yield one_of("numerics", config.numerics, NUMERICS, sources)
@@ -141,39 +138,35 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
         yield from check_objective.faults(config, sources)
     window = config.window
     if 0 < window.max_s < window.min_s:
-        yield Fault(
+        yield sources.fault(
+            "window.min_s",
             what=f"window.min_s is {window.min_s:g}, longer than window.max_s, {window.max_s:g}",
-            where=sources.where("window.min_s"),
             right="the shortest window is no longer than the longest",
             cure=f"window.max_s={window.min_s:g}",
-            key="window.min_s",
         )
     if 0 < window.max_s < window.block_s:
-        yield Fault(
+        yield sources.fault(
+            "window.block_s",
             what=f"window.block_s is {window.block_s:g}, longer than window.max_s, "
             f"{window.max_s:g}",
-            where=sources.where("window.block_s"),
             right="several blocks fit in a window: their spread says how sure the rate is",
             cure=f"window.block_s={window.max_s / 10:g}",
-            key="window.block_s",
         )
     if config.freeze is not None and (not config.freeze or Path(config.freeze).is_dir()):
-        yield Fault(
+        yield sources.fault(
+            "freeze",
             what=f"freeze is '{config.freeze}', not the name of a file",
-            where=sources.where("freeze"),
             right="the YAML file to write",
             cure=f"freeze={Path(config.freeze) / 'frozen.yaml'}",
-            key="freeze",
         )
 
 
 def _no_replay(sources: Sources) -> Fault:
-    return Fault(
+    return sources.fault(
+        "runner",
         what="runner is replay, and a full run cannot be played",
-        where=sources.where("runner"),
         right="a real run",
         cure="runner=process",
-        key="runner",
     )
 
 
@@ -181,12 +174,11 @@ def one_of(key: str, value: object, words: tuple[str, ...] | list[str], sources:
     """The fault of a value that is not in a closed list."""
     close = nearest(str(value), words)
     meant = f"; did you mean '{close}'?" if close else yaml_hint(value, words)
-    return Fault(
+    return sources.fault(
+        key,
         what=f"{key} is '{value}'",
-        where=sources.where(key),
         right=f"{among(words)}{meant}",
         cure=f"{key}={close or words[0]}",
-        key=key,
     )
 
 
@@ -202,12 +194,11 @@ def _ranges(config: Common, ranges: tuple[Range, ...], sources: Sources) -> Iter
         for part in allowed.key.split("."):
             value = getattr(value, part)
         if not allowed.fits(value):
-            yield Fault(
+            yield sources.fault(
+                allowed.key,
                 what=f"{allowed.key} is {value}",
-                where=sources.where(allowed.key),
                 right=f"it takes {allowed.words}",
                 cure=f"{allowed.key}={allowed.example}",
-                key=allowed.key,
             )
 
 

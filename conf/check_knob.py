@@ -160,7 +160,7 @@ def knob_fault(
     """The fault of `part` of the knob `name`; `cure` is its value, or if `whole` all to type."""
     key = f"{GROUP}.{name}" + (f".{part}" if part else "")
     typed = cure if whole else f"{key}={cure}"
-    return Fault(what=what, where=sources.where(key), right=right, cure=typed, key=key)
+    return sources.fault(key, what=what, right=right, cure=typed)
 
 
 def is_whole(value: Any) -> bool:

@@ -17,17 +17,16 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
     name, direction = config.objective.name, config.objective.direction
     wanted = DIRECTIONS.get(name, direction)
     if direction != wanted:
-        yield Fault(
+        yield sources.fault(
+            "objective.direction",
             what=f"the objective {name} is to be {direction}d",
-            where=sources.where("objective.direction"),
             right=f"{BETTER[name]} are better",
             cure=f"objective.direction={wanted}",
-            key="objective.direction",
         )
     if name == "run_time" and config.run.epochs is None:
-        yield Fault(
+        yield sources.fault(
+            "objective.name",
             what="objective=run_time does not know how long the full run is",
-            where=sources.where("objective.name"),
             right="run.epochs= takes the full run's times through the data set",
             cure="run.epochs=90",
             key="run.epochs",

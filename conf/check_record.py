@@ -16,33 +16,32 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
     if config.record is None:
         return
     if not config.record or Path(config.record).is_dir():
-        yield Fault(
+        yield sources.fault(
+            "record",
             what=f"record is '{config.record}', not the name of a file",
-            where=sources.where("record"),
             right="the table to write, or to go on with",
             cure=f"record={Path(config.record) / 'table.jsonl'}",
-            key="record",
         )
     if is_replay(config):
-        yield Fault(
+        yield sources.fault(
+            "runner",
             what="record= would record trials that are only played",
-            where=sources.where("runner"),
             right="trials on this machine",
             cure="runner=process",
             key="record",
         )
     if config.sampler.name != "brute_force":
-        yield Fault(
+        yield sources.fault(
+            "sampler",
             what=f"record= measures every settings value, and the sampler is {config.sampler.name}",
-            where=sources.where("sampler"),
             right="the sampler that walks the whole space",
             cure="sampler=brute_force",
             key="record",
         )
     if "budget" in sources.typed:
-        yield Fault(
+        yield sources.fault(
+            "budget",
             what="record= takes as long as the space needs, and a budget is given",
-            where=sources.where("budget"),
             right="a number of trials for this session; the same command goes on with the rest",
             cure="n_trials=50 instead of budget=",
             key="record",

@@ -17,12 +17,11 @@ from search_spaces.knob import NUMERICS
 def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
     """All that is wrong with the search space of `config`."""
     if not config.search_space:
-        yield Fault(
+        yield sources.fault(
+            GROUP,
             what="the search space is empty",
-            where=sources.where(GROUP),
             right="one knob at least",
             cure=f"{GROUP}=[dataloader,memory_format]",
-            key=GROUP,
         )
     for name, knob in config.search_space.items():
         if name not in known.NAMES:

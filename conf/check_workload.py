@@ -24,12 +24,11 @@ def faults(config: Common, sources: Sources) -> Iterator[Fault]:
     if model is None:
         yield no_model(sources)
     elif not isinstance(model, dict):
-        yield Fault(
+        yield sources.fault(
+            "model",
             what=f"model is {model!r}",
-            where=sources.where("model"),
             right="a mapping with `workload` and its arguments",
             cure="+model=<name>",
-            key="model",
         )
     takes = OPEN
     if isinstance(model, dict):
@@ -73,30 +72,29 @@ def _function(part: str, key: str, values: dict[str, Any], sources: Sources) -> 
     dotted = values.get(key)
     example = {"model": "my_module.make", "data": "my_module.dataset"}[part]
     if dotted is None and isinstance(values.get(part), dict):
-        return Fault(
+        return sources.fault(
+            f"{part}.{part}",
             what=f"{part} holds another '{part}': the file's keys were put below the group's name",
-            where=sources.where(f"{part}.{part}"),
             right="a file that names its groups itself says so in its very first line",
             cure="# @package _global_    (as the first line of the file)",
             key=part,
         )
     if not isinstance(dotted, str) or not dotted:
         close = nearest(key, [name for name in values if name != key])
-        return Fault(
+        return sources.fault(
+            part,
             what=f"{part} has no '{key}'" if dotted is None else f"{full} is {dotted!r}",
-            where=sources.where(part),
             right=f"did you mean '{key}' by '{close}'?" if close else "a function's dotted path",
             cure=f"{full}={example}",
-            key=part,
         )
     try:
         return signature(dotted, sources.import_path)
     except NotFound as error:
         folders = ", ".join(sources.import_path)
         meant = f"did you mean '{error.near}'? " if error.near else ""
-        return Fault(
+        return sources.fault(
+            full,
             what=f"{full} is '{dotted}': {error}",
-            where=sources.where(full),
             right=f"{meant}a dotted path that Python finds, first in {folders}",
             cure=f"{full}={error.near or example}",
             key=part,
@@ -118,20 +116,19 @@ def _arguments(
             continue
         close = nearest(str(name), [*names, *NOT_ARGUMENTS[part]])
         listed = ", ".join(names) or "no arguments"
-        yield Fault(
+        yield sources.fault(
+            key,
             what=f"{function} takes no argument '{name}'",
-            where=sources.where(key),
             right=f"did you mean '{close}'?" if close else f"it takes {listed} ({takes.where})",
             cure=f"{part}.{close}={values[name]}" if close else f"the command without {key}",
-            key=key,
         )
     for name in takes.required:
         if name in values or name in given:
             continue
         choice = part == "model" and name == "data"
-        yield Fault(
+        yield sources.fault(
+            part,
             what=f"{function} needs the argument '{name}', which has no default",
-            where=sources.where(part),
             right=f"{', '.join(options('data', sources.folders))}" if choice else "a value for it",
             cure="data=<name>" if choice else f"{part}.{name}=<value>",
             key=f"{part}.{name}",
@@ -141,13 +138,12 @@ def _arguments(
 def _handed_on(config: Common, takes: Signature, sources: Sources) -> Iterator[Fault]:
     for name in _given(config):
         if not takes.takes(name):
-            yield Fault(
+            yield sources.fault(
+                name,
                 what=f"{config.model['workload']} has no parameter '{name}', "
                 f"so the {name} of the config cannot reach it",
-                where=sources.where(name),
                 right=f"a function with a parameter '{name}' ({takes.where})",
                 cure="data=none" if name == "data" else "device=null",
-                key=name,
             )
 
 

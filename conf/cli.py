@@ -10,6 +10,7 @@ failure. Torch is not imported before the config is right.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import traceback
@@ -23,14 +24,15 @@ from hydra._internal.utils import get_args_parser
 from conf.fault import Fault, nearest, report
 from conf.groups import HERE
 from conf.help import help_text
+from conf.interrupt import INTERRUPTED, raise_again
 from conf.prepare import Prepared, Request, prepare, structure
 from conf.session import Session
 from conf.sources import shown
 from hotlap import __version__
 from hotlap.errors import HotlapError, UserInputError
 
-DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes."""
+DONE, FAILED, WRONG_INPUT = 0, 1, 2
+"""Exit codes, beside INTERRUPTED."""
 
 PROGRAMS = {"config": "python tune.py", "train": "python train.py"}
 
@@ -46,15 +48,21 @@ def main(argv: Sequence[str], primary: str, task: Task) -> int:
         primary: `config` for tune.py, `train` for train.py.
         task: Called once for each job, in order; see `Task`.
     """
+    raise_again()
     for number in (signal.SIGTERM, signal.SIGHUP):
         # docker stop, a batch system, a closed terminal: end as on Ctrl-C, with all that it does.
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     try:
-        return _main(argv, primary, task)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        code = _main(argv, primary, task)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt as stop:  # its text, if there is one, says how to go on
+        print("; ".join(["interrupted", *map(str, stop.args)]), file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:  # --help | head -1: nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
 
 
 def split_script_args(argv: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -158,23 +158,21 @@ def _unresolved(config: DictConfig, sources: Sources) -> list[Fault]:
     while (broken := _broken(config)) is not None:
         key, why = broken
         found.append(
-            Fault(
+            sources.fault(
+                key,
                 what=f"{key} refers to what is not there: {why}",
-                where=sources.where(key),
                 right="the name of a key of the config within ${ }",
                 cure=f"{key}=<value>",
-                key=key,
             )
         )
         OmegaConf.update(config, key, None)
     for key in sorted(OmegaConf.missing_keys(config)):
         found.append(
-            Fault(
+            sources.fault(
+                key,
                 what=f"{key} is ???, a value that has to be given",
-                where=sources.where(key),
                 right="a value for it",
                 cure=f"{key}=<value>",
-                key=key,
             )
         )
         OmegaConf.update(config, key, None)

@@ -58,7 +58,7 @@ def fill(
     config.search_space = {}
     for knob, definition in header["space"].items():
         config, more = merge(
-            config, _tried(definition), lambda _: f"{path}:1", ("search_space", knob)
+            config, tried(definition), lambda _: f"{path}:1", ("search_space", knob)
         )
         found += more
     config.name = name
@@ -66,10 +66,13 @@ def fill(
     return config, found
 
 
-def _tried(knob: Mapping[str, Any]) -> dict[str, Any]:
+def tried(knob: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table says of a knob: the parts of it that count and say something."""
     parts = {key: knob[key] for key in TRIED if knob.get(key) not in (None, [], False)}
     if "choices" in parts:
         parts.pop("step", None)
+    if "when" in parts:
+        parts["when"] = {key: value for key, value in parts["when"].items() if value is not None}
     return parts
 
 

@@ -12,6 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from conf.assemble import assemble
 from conf.fault import Fault
 from conf.merge import merge
+from conf.recorded import is_replay
+from conf.same_machine import another_machine
 from conf.schema import TrainConfig, TuneConfig
 from conf.session import Session
 from conf.sources import ConfigFile, read, shown
@@ -44,6 +46,9 @@ def resumed(
         return None, [], [*faults, _unreadable(folder, error)]
     config, more = merge(config, file.values, file.where)
     faults += more
+    here = session.kind != "train" and not is_replay(config)
+    if here and (fault := another_machine(folder, config.words)):
+        faults.append(fault)
     given, _, more = assemble(session, allowed)
     faults += more
     for key in {_top(o) for o in allowed}:

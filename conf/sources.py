@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from omegaconf import OmegaConf
 
+from conf.fault import Fault
 from conf.groups import HERE
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was built with it
@@ -91,6 +92,10 @@ class Sources:
                     return file.where(part)
             part = part.rpartition(".")[0]
         return "command line"
+
+    def fault(self, at: str, *, what: str, right: str, cure: str, key: str = "") -> Fault:
+        """The fault of the value at `at`; `key` is the key it is about, if that is another."""
+        return Fault(what, self.where(at), right, cure, key or at)
 
     def definitions(self, key: str, group: str) -> list[ConfigFile]:
         """The options of `group` that say something about `key`."""

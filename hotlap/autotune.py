@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
 from hotlap.interpose.ending import tell_at_end
-from hotlap.notes import logger
+from hotlap.notes import Note, logger
 
 if TYPE_CHECKING:
     from hotlap.interpose.interposition import Interposition
@@ -31,17 +31,19 @@ def autotune(path: str | Path) -> None:
         FrozenFileError: The file cannot be read; all mistakes at once, each with its line.
     """
     imposed = Imposed.of_frozen(load_frozen(path))
-    if begin(imposed, _tell_late):
-        tell_at_end(imposed, [])
+    said: list[Note] = []
+
+    def tell_late(interposition: Interposition) -> None:
+        said.extend(interposition.notes)
+        for note in said:
+            logger.warning("%s comes too late: %s", note["setting"], note["reason"])
+
+    if begin(imposed, tell_late):
+        tell_at_end(imposed, said=said)
     else:
         logger.warning(
             "autotune(%s) does nothing: hotlap has settings in force in this process already", path
         )
-
-
-def _tell_late(interposition: Interposition) -> None:
-    for note in interposition.notes:
-        logger.warning("%s comes too late: %s", note["setting"], note["reason"])
 
 
 class _CallableModule(types.ModuleType):

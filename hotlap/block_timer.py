@@ -1,10 +1,23 @@
-"""BlockTimer: times one block of steps between two synchronizations of the device."""
+"""BlockTimer: times one block of steps after another.
+
+Where the host computes itself, a block is what lies between two readings of the clock. A device
+works beside the host; there the clock has to follow the device, which can be done in two ways:
+
+- **Drained**: wait for the device before and after. The block then begins with an idle device, so
+  that what the host does before the first kernel (loading a batch in its own process) shows once in
+  each block, while in training it is hidden behind the device's work.
+- **In flight**: one more step is queued behind the block's last one, and the clock is read when the
+  device comes to the border between the two. It never runs dry, and the next block begins where
+  this one ends; what is looked at between two blocks is the next one's time.
+
+A warm-up is drained, because its first step is measured alone. A window is in flight.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from hotlap.errors import Diverged, InvalidTrial
 from hotlap.feed import Clock, Feed
@@ -14,18 +27,40 @@ OVERDUE = 4.0
 """A block is ended early once it takes so many times `block_s`: on a machine with neighbours the
 same step may suddenly take a hundred times longer."""
 
+Mark = Callable[[Any], Callable[[], Any]]
+"""`mark(loss)` marks the end of the step with that loss in the device's queue; what it returns
+waits until the device comes there, and gives the loss in host memory."""
+
+
+class Border(NamedTuple):
+    """Where one block ends and the next one begins.
+
+    Attributes:
+        at_s: The clock there.
+        wait_s: The feed's waiting until then.
+        loss: Of the last step before it.
+        n_samples: Of the step that is queued behind it already; 0 if there is none.
+        queued: That step's loss.
+    """
+
+    at_s: float
+    wait_s: float
+    loss: Any = None
+    n_samples: int = 0
+    queued: Any = None
+
 
 class BlockTimer:
-    """Times blocks of steps; all that costs time but is no training happens between them.
+    """Times blocks of steps.
 
     Args:
         step: One optimizer update on a batch; returns the loss, not synchronized, or None.
         feed: Where the batches come from.
         count: Samples of a batch.
         block_s: About how long a block is.
-        unit: A block is a whole multiple of so many steps.
         n_prefetched: Batches that the loader's full queue holds.
         synchronize: Waits for the device.
+        mark: Where a device works beside the host, else None.
         other_cpu_share: CPU used by others since its last call, 0..1.
         usage: What the trial holds now, by the names of Block's fields.
         clock: Seconds.
@@ -36,10 +71,11 @@ class BlockTimer:
         step: Callable[[Any], Any],
         feed: Feed,
         count: Callable[[Any], int],
+        *,
         block_s: float,
-        unit: int,
         n_prefetched: int,
         synchronize: Callable[[], None],
+        mark: Mark | None,
         other_cpu_share: Callable[[], float],
         usage: Callable[[], dict[str, int | None]],
         clock: Clock,
@@ -48,60 +84,90 @@ class BlockTimer:
         self._feed = feed
         self._count = count
         self._block_s = block_s
-        self._unit = unit
         self._n_prefetched = n_prefetched
         self._synchronize = synchronize
+        self._mark = mark
         self._other_cpu_share = other_cpu_share
         self._usage = usage
         self._clock = clock
+        self._border: Border | None = None
 
-    def __call__(self, n_steps: int, whole_epochs: bool = False) -> Block:
-        """Time `n_steps`; fewer if they take too long, but whole units or epochs even then.
+    def drained(self, n_steps: int, unit: int) -> Block:
+        """Time `n_steps` between two waits for the device.
+
+        Args:
+            n_steps: Steps; fewer if they take too long.
+            unit: But a whole multiple of so many even then.
 
         Raises:
             Diverged: The last loss is not finite.
             InvalidTrial: The loader gives no batch, or its batches have no samples.
         """
-        feed, step, count = self._feed, self._step, self._count
-        take = feed.next
-        n_samples = 0
-        loss = None
         self._synchronize()
-        wait = feed.wait_s
-        start = self._clock()
-        overdue = start + OVERDUE * self._block_s
-        for done in range(1, n_steps + 1):
+        begin = Border(self._clock(), self._feed.wait_s)
+        n_steps, n_samples, loss = self._train(1, n_steps, unit, begin)
+        self._synchronize()
+        end = Border(self._clock(), self._feed.wait_s, loss)
+        return self._block(n_steps, n_samples, begin, end, self._feed.n_taken)
+
+    def in_flight(self, n_steps: int, unit: int) -> Block:
+        """As `drained`, but the device never runs dry."""
+        if self._mark is None:
+            return self.drained(n_steps, unit)
+        begin = self._border or self._queue_behind(self._mark(self._step(self._feed.next())))
+        n_steps, n_samples, loss = self._train(2, n_steps, unit, begin)
+        self._border = end = self._queue_behind(self._mark(loss))
+        return self._block(n_steps, n_samples, begin, end, self._feed.n_taken - 1)
+
+    def let_go(self) -> None:
+        """Other steps follow: the next block in flight begins with a border of its own."""
+        self._border = None
+
+    def _train(self, first: int, last: int, unit: int, begin: Border) -> tuple[int, int, Any]:
+        """Train from the `first` step of a block to the `last`.
+
+        Returns:
+            Steps of the block, their samples and the last one's loss; what was queued already is
+            in them.
+        """
+        feed, step, count, take = self._feed, self._step, self._count, self._feed.next
+        n_samples, loss = begin.n_samples, begin.queued
+        overdue = begin.at_s + OVERDUE * self._block_s
+        for done in range(first, last + 1):
             batch = take()
             loss = step(batch)
             n_samples += count(batch)
-            if feed.now > overdue and self._may_end(done, whole_epochs):
-                n_steps = done
-                break
-        self._synchronize()
-        seconds = self._clock() - start
+            if feed.now > overdue and done % unit == 0:
+                return done, n_samples, loss
+        return last, n_samples, loss
+
+    def _queue_behind(self, passed: Callable[[], Any]) -> Border:
+        batch = self._feed.next()
+        queued = self._step(batch)
+        n_samples = self._count(batch)
+        loss = passed()
+        return Border(self._clock(), self._feed.wait_s, loss, n_samples, queued)
+
+    def _block(self, n_steps: int, n_samples: int, begin: Border, end: Border, at: int) -> Block:
         n_samples = int(n_samples)  # a user's count may be a tensor
         if n_samples < 1:
             raise InvalidTrial(
                 f"{n_steps} steps had {n_samples} samples by Workload.n_samples; it has to return "
                 "the number of samples in a batch"
             )
-        value = None if loss is None else float(loss)
-        if value is not None and not math.isfinite(value):
-            raise Diverged(f"the loss became {value} with these settings")
+        loss = None if end.loss is None else float(end.loss)
+        if loss is not None and not math.isfinite(loss):
+            raise Diverged(f"the loss became {loss} with these settings")
+        feed = self._feed
         return Block(
             n_steps,
             n_samples,
-            seconds,
-            feed.wait_s - wait,
+            end.at_s - begin.at_s,
+            end.wait_s - begin.wait_s,
             self._other_cpu_share(),
-            value,
+            loss,
             # Towards an epoch's end the queue gets shorter because there is no more to ask for.
             feed.n_ready() if feed.n_left() >= self._n_prefetched else None,
-            at_step=feed.n_taken,
+            at_step=at,
             **self._usage(),
         )
-
-    def _may_end(self, n_steps: int, whole_epochs: bool) -> bool:
-        if whole_epochs:
-            return self._feed.n_in_epoch == self._feed.n_epoch_steps
-        return n_steps % self._unit == 0

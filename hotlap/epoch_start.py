@@ -3,6 +3,8 @@
 Measured at a border made on purpose after the window, because the first epoch tells too little: its
 workers are started for good if they are persistent, and while its first step compiles they fetch
 ahead, so that the waiting which every later epoch begins with does not show.
+
+What a device still has to do meanwhile is not taken off: a step, seldom more.
 """
 
 from __future__ import annotations

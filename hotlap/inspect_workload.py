@@ -24,6 +24,7 @@ from hotlap import toolchain
 from hotlap.apply import Applied, apply
 from hotlap.batches import has_image_rank, to_device
 from hotlap.errors import NoBatch
+from hotlap.inspect_data import data_facts
 from hotlap.kernels import accepted, set_kernel
 from hotlap.loading import Resident
 from hotlap.settings import Settings
@@ -68,7 +69,8 @@ def facts(workload: Workload, applied: Applied | None = None) -> dict[str, Any]:
           autocast dtype; `sdpa_backends_float32` those that need no autocast
         - `n_parameters`, `batch_size`, `n_epoch_steps`, `batch_bytes`, `shapes_vary`
         - `loader`, `resident`, `iterable_dataset`, `spawn_error`: how data come;
-          `sample_cpu_s` and `sample_wall_s`: means of one sample fetched in this process
+          `sample_cpu_s` and `sample_wall_s`: means of one sample fetched in this process;
+          with a loader also those of `hotlap.inspect_data`
     """
     found = {
         **toolchain.versions(),
@@ -138,6 +140,7 @@ def _data(workload: Workload, applied: Applied, batches: list[Any]) -> dict[str,
         "loader": not resident,
         "iterable_dataset": isinstance(workload.dataset, IterableDataset),
         "spawn_error": "" if resident else spawn_error(workload),
+        **({} if resident else data_facts(workload)),
         "sample_cpu_s": cpu_s,
         "sample_wall_s": wall_s,
         "batch_bytes": sum(t.numel() * t.element_size() for t in _tensors(batches[0])),

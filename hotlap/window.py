@@ -2,8 +2,9 @@
 
 What keeps the number honest (each rule has a test):
 
-- The device is synchronized at block borders only: not at all would time the queueing of kernels,
-  at each step would take away the overlap that training has.
+- The device is looked at where blocks meet only, and with a further step queued behind: not at all
+  would time the queueing of kernels, a wait at each step or each block would take away the overlap
+  that training has.
 - A block is a whole multiple of `num_workers` steps, because workers deliver in bursts.
 - The first `num_workers * prefetch_factor` batches may have been fetched while a slow first step
   ran, so warm-up lasts until they are used up, the loader's queue is full or empty but not on its
@@ -20,7 +21,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hotlap.block_timer import BlockTimer
+from hotlap.block_timer import BlockTimer, Mark
 from hotlap.epoch_start import epoch_start_s
 from hotlap.feed import Clock, Feed
 from hotlap.job import Window
@@ -58,6 +59,7 @@ class WindowTimer:
             multiples of it too, so that none of them weighs more than another.
         emit: Called as emit("block", ...); see hotlap/job.py for the events.
         synchronize: Waits for the device.
+        mark: Marks a point in the device's queue, where a device works beside the host.
         other_cpu_share: CPU used by others since its last call, 0..1.
         usage: What the trial holds now, by the names of Block's fields; asked between blocks.
         clock: Seconds; another clock lets tests construct time.
@@ -76,6 +78,7 @@ class WindowTimer:
         n_held: int = 1,
         emit: Emit,
         synchronize: Callable[[], None] = lambda: None,
+        mark: Mark | None = None,
         other_cpu_share: Callable[[], float] = lambda: 0.0,
         usage: Callable[[], dict[str, int | None]] = dict,
         clock: Clock = time.perf_counter,
@@ -86,17 +89,17 @@ class WindowTimer:
         self._window = window
         self._n_workers = max(1, num_workers)
         self._unit = max(self._n_workers, n_held)
-        self._block = BlockTimer(
+        self._timer = BlockTimer(
             step,
             feed,
             count,
-            window.block_s,
-            self._unit,
-            n_prefetched,
-            synchronize,
-            other_cpu_share,
-            usage,
-            clock,
+            block_s=window.block_s,
+            n_prefetched=n_prefetched,
+            synchronize=synchronize,
+            mark=mark,
+            other_cpu_share=other_cpu_share,
+            usage=usage,
+            clock=clock,
         )
         self._n_prefetched = n_prefetched
         self._emit = emit
@@ -131,7 +134,7 @@ class WindowTimer:
         warm_up = self._warmup
         reason = "cap"
         while warm_up.worked_s < self._window.max_warmup_s:
-            block = self._block(warm_up.n_next)
+            block = self._timer.drained(warm_up.n_next, self._unit)
             warm_up.add(block)
             self._emit("warmup", **vars(block))
             if warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
@@ -163,10 +166,13 @@ class WindowTimer:
                 if blocks:
                     break
                 self._whole_epochs = True  # every block was cut by a border
+                self._timer.let_go()
                 self._finish_epoch()
             epoch = self._feed.n_epochs
-            whole = self._whole_epochs
-            block = self._block(self._epoch_steps() if whole else self._warmup.n_next, whole)
+            if self._whole_epochs:
+                block = self._timer.in_flight(self._epoch_steps(), self._feed.n_epoch_steps or 1)
+            else:
+                block = self._timer.in_flight(self._warmup.n_next, self._unit)
             seconds += block.seconds
             if not self._whole_epochs and self._feed.n_epochs != epoch:
                 self._refill(block)
@@ -181,6 +187,7 @@ class WindowTimer:
     def _refill(self, cut: Block) -> None:
         # After an epoch's border the first batches come out of a queue that filled on its own.
         if cut.data_wait_s > LOADER_BOUND * cut.seconds:
+            self._timer.let_go()
             for _ in range(self._n_prefetched + self._unit):
                 self._step(self._feed.next())
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from hotlap.device_mark import DeviceMark
 from hotlap.errors import Diverged, HotlapError, InvalidTrial
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
@@ -129,6 +130,7 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         n_held=n_held,
         emit=emit,
         synchronize=(lambda: torch.cuda.synchronize(applied.device)) if cuda else lambda: None,
+        mark=DeviceMark(applied.device) if cuda and job.side != "loader" else None,
         other_cpu_share=OtherCpu(),
         usage=Usage((lambda: torch.cuda.memory_allocated(applied.device)) if cuda else None),
     )

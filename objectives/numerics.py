@@ -35,6 +35,10 @@ UPDATE = {"rounding": 0.02, "precision": 0.1}
 depth of roundings more than the loss, and an optimizer that divides by a gradient's size, as Adam
 does, moves a parameter whose true gradient is zero by whatever its rounding error says."""
 
+SPREAD = 3.0
+"""How far beyond the repeats' own range (largest less smallest) the winner may lie, in ranges: the
+range of four is two standard deviations, so this is six, for a range that is small by chance."""
+
 FLOOR = 1e-5
 """Losses this close are equal: shares of zero mean nothing (torch.testing's atol for float32)."""
 
@@ -129,7 +133,7 @@ class _Comparison:
     ) -> None:
         centre = sum(repeats) / len(repeats)
         spread = max(repeats) - min(repeats)
-        allowed = share * max(abs(centre), size) + spread + floor
+        allowed = share * max(abs(centre), size) + SPREAD * spread + floor
         self.fits = abs(value - centre) <= allowed
         self.sentence = (
             f"its {what} is {value:.6g} and the baseline's {centre:.6g}: a difference of "

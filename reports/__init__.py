@@ -7,9 +7,10 @@ from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
 from reports.observer import StudyObserver
 from reports.of_study import result_of
-from reports.open_tracking import console, open_tracking, study_that_ends
+from reports.open_tracking import open_tracking, study_that_ends
 from reports.progress import Progress
 from reports.result import Result, write_json
+from reports.screen import console
 from reports.table import markdown, print_result
 from reports.tracking import Tracking, ended_record, run_record, study_record, trial_record
 from reports.training import TrainingProgress

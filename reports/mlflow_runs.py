@@ -114,8 +114,10 @@ class MlflowRuns:
         run_id = self._study(record)
         tags = {"outcome": record["state"]}
         if "note" in record:
+            tags[NOTE] = record["note"]
+        if "changed" in record:
             # Not as parameters: MLflow never changes those, and a resumed study may find better.
-            tags |= {NOTE: record["note"], "changed": assignments(record["changed"])}
+            tags["changed"] = assignments(record["changed"])
         self._log(run_id, record, tags)
         self._send_files(run_id, record)
         self._end(run_id, record, record["state"])

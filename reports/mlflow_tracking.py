@@ -20,9 +20,8 @@ from typing import Any
 
 from reports.journal import Entry, Journal
 from reports.mlflow_runs import MlflowRuns
+from reports.mlflow_uri import URI_VARIABLE, artifacts_beside, is_server, tracking_uri
 from reports.tracking import Record, finite
-
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
 
 CHECK_S = 3.0
 """A tracking server that has not answered by then is down."""
@@ -113,7 +112,7 @@ class MlflowTracking:
 
     def ui_command(self) -> str:
         """What to type to look at it; for a server, the page to open."""
-        if not _is_server(self.uri):
+        if not is_server(self.uri):
             return f"mlflow ui --backend-store-uri {shlex.quote(self.uri)}"
         run_id = self._runs.run_id(self._study) if self._runs else None
         if self._runs is None or run_id is None:
@@ -162,9 +161,9 @@ class MlflowTracking:
 
     def _open(self) -> MlflowRuns:
         if self._runs is None:
-            if _is_server(self.uri) and not answers(self.uri):
+            if is_server(self.uri) and not answers(self.uri):
                 raise ConnectionError(f"no answer within {CHECK_S:g} s")
-            artifacts = _artifacts_beside(self.uri)
+            artifacts = artifacts_beside(self.uri)
             self._runs = MlflowRuns(self.uri, self._experiment, artifacts)
         return self._runs
 
@@ -176,18 +175,6 @@ class MlflowTracking:
                 "as MLflow answers; tracking=none goes without it."
             )
         self._warned = True
-
-
-def tracking_uri(database: Path, configured: str | None = None) -> str:
-    """The environment's MLFLOW_TRACKING_URI, else the `configured` one, else the SQLite file.
-
-    A relative SQLite path is made absolute: the command that is printed must work in any folder.
-    """
-    uri = os.environ.get(URI_VARIABLE) or configured or f"sqlite:///{database.resolve()}"
-    prefix = "sqlite:///"
-    if uri.startswith(prefix):
-        uri = prefix + str(Path(uri.removeprefix(prefix)).absolute())
-    return uri
 
 
 def answers(uri: str) -> bool:
@@ -205,10 +192,6 @@ def answers(uri: str) -> bool:
     return True
 
 
-def _is_server(uri: str) -> bool:
-    return uri.startswith(("http://", "https://"))
-
-
 def _together(entries: list[Entry]) -> Iterator[list[Entry]]:
     """Neighbours that may go in one sending: the steps of one full run. All others go alone."""
     for run, group in itertools.groupby(entries, _steps_of):
@@ -220,13 +203,6 @@ def _together(entries: list[Entry]) -> Iterator[list[Entry]]:
 
 def _steps_of(entry: Entry) -> str:
     return str(entry.record["run"]) if entry.kind == "run_metrics" else ""
-
-
-def _artifacts_beside(uri: str) -> str | None:
-    """The folder beside a SQLite file; a server chooses its own."""
-    if not uri.startswith("sqlite:///"):
-        return None
-    return (Path(uri.removeprefix("sqlite:///")).parent / "mlartifacts").as_uri()
 
 
 def _timed(record: Record) -> dict[str, Any]:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
 from hotlap.errors import UserInputError
 from hotlap.settings import near
 from reports.mlflow_tracking import MlflowTracking
@@ -15,15 +13,6 @@ from reports.no_tracking import NoTracking
 from reports.tracking import Tracking, ended_record
 
 NAMES = ("mlflow", "none")
-
-LOG_WIDTH = 120
-"""Columns of what is no terminal: rich would break lines after 80."""
-
-
-def console() -> Console:
-    """Where everything is printed."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=LOG_WIDTH)
 
 
 def open_tracking(
@@ -53,25 +42,33 @@ def open_tracking(
 
 
 @contextmanager
-def study_that_ends(
-    tracking: Tracking, study: str, say: Callable[[str], None], go_on: str
-) -> Iterator[None]:
+def study_that_ends(tracking: Tracking, study: str, go_on: str) -> Iterator[None]:
     """Whatever happens within, the tracking is told how the study ended, and closed.
 
     Args:
         tracking: Who is told.
         study: The study's name in it.
-        say: Prints a sentence.
         go_on: What to type after an interruption.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted; the error's text says what to type.
     """
     try:
         yield
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         state = "interrupted" if interrupted else "failed"
-        tracking.study_ended(ended_record(study, state), [])
+        kept = f"what was measured is kept, to go on: {go_on}"
+        reason = kept if interrupted else _last_line(error)
+        tracking.study_ended(ended_record(study, state, reason=reason), [])
         if interrupted:
-            say(f"interrupted; what was measured is kept, to go on: {go_on}")
+            raise KeyboardInterrupt(kept) from None
         raise
     finally:
         tracking.close()
+
+
+def _last_line(error: BaseException) -> str:
+    """What an error says in the end: a failed workload's begins with its whole traceback."""
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__

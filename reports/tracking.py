@@ -138,11 +138,19 @@ def trial_record(
     }
 
 
-def ended_record(study: str, state: str, result: Result | None = None) -> Record:
-    """A study's end; `state` is "finished", "interrupted" or "failed", `result` what it found."""
+def ended_record(study: str, state: str, result: Result | None = None, reason: str = "") -> Record:
+    """A study's end.
+
+    Args:
+        study: The study's name.
+        state: "finished", "interrupted" or "failed".
+        result: What it found; None if it was interrupted or failed.
+        reason: Why it ended early, or how to go on, a sentence.
+    """
     record: Record = {"study": study, "state": state, "metrics": {}}
     if result is None:
-        return record
+        note = f"**{study}**, a study of hotlap: {state}; {reason}".rstrip("; ")
+        return record if state == "finished" else {**record, "note": note}
     winner = result.winner if result.found_better else result.baseline
     metrics: dict[str, float | None] = {
         "samples_per_s": winner.rate.value,

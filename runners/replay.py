@@ -113,9 +113,8 @@ class ReplayRunner:
         self.close()
 
     def _unknown(self, job: Job, settings: Settings) -> str:
-        side = getattr(job, "side", "both")
-        if job.kind != "window" or side != "both":
-            what = job.kind if job.kind != "window" else f"{side} alone"
+        if job.kind != "window" or job.side != "both":
+            what = job.kind if job.kind != "window" else f"{job.side} alone"
             return f"a recorded table holds whole trials only, and this asks for: {what}"
         if not self.table.of(settings):
             return (

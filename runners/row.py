@@ -14,7 +14,8 @@ from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import FAILED, Outcome, Run
 
-BUILT = ("startup_s", "device", "tokens_per_sample", "num_workers", "n_epoch_steps", "notes")
+BUILT = ("startup_s", "device", "tokens_per_sample", "num_workers", "n_epoch_steps", "notes",
+         "side", "resident")  # fmt: skip
 WARM = ("warmup_s", "compile_s")
 TIMED = ("compile_s", "epoch_start_s", "epochs_in_blocks", "n_epoch_steps")
 FINISHED = ("peak_device_bytes", "peak_host_bytes", "n_skipped_steps")

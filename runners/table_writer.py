@@ -29,6 +29,10 @@ SAME_FACTS = ("cpu", "cores", "device", "device_name", "torch", "cuda")
 """And of the facts: the machine, and the torch on it."""
 
 
+BEGINS = b'{"table": '
+"""Every table of ours does."""
+
+
 class TableWriter:
     """One table that is being recorded; keep other recorders out of it by `with`.
 
@@ -96,7 +100,7 @@ class TableWriter:
     def _drop_cut_line(self) -> None:
         text = self._path.read_bytes()
         whole = text.rfind(b"\n") + 1
-        if whole < len(text):
+        if whole < len(text) and text.startswith(BEGINS):  # anything else is not ours to cut
             os.ftruncate(self._fd, whole)
 
     def _go_on(self, header: Mapping[str, Any]) -> None:

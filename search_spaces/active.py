@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,10 @@ from hotlap.settings import Settings
 from search_spaces.auto import auto_values
 from search_spaces.hardware import MEANING, words
 from search_spaces.knob import AUTO, NUMERICS, Knob, Value, text_of
+from search_spaces.sharing import worker_counts
 
-STREAM_WORKERS = 1
-"""A stream (IterableDataset) is repeated by every further worker (pytorch#30599)."""
+BECAUSE = {"steady_dataset": "dataset_changes", "any_order": "fixed_order"}
+"""Words whose lack a fact explains. What it says is a suspicion, so the user may know better."""
 
 
 def active(
@@ -21,7 +23,6 @@ def active(
     facts: Mapping[str, Any],
     numerics: str = "precision",
     base: Settings | None = None,
-    stream_workers: bool = False,
 ) -> tuple[list[Knob], list[str]]:
     """The knobs to search, each after the one its `when` names, and what was left out.
 
@@ -30,11 +31,11 @@ def active(
         facts: Machine facts and the probe's workload facts, in one mapping.
         numerics: The most that tuning may change: exact, rounding or precision.
         base: What a knob keeps that is not searched; PyTorch's defaults if None.
-        stream_workers: True if the user says that the IterableDataset shares its samples out
-            among workers by itself.
 
     Returns:
-        The knobs with their ranges resolved, and a sentence for each knob or choice left out.
+        The knobs with their ranges resolved, and sentences that say which knobs and choices are
+        left out (knobs with one reason share a sentence) or kept although they may change what is
+        trained.
 
     Raises:
         UserInputError: Two knobs wait for each other, or there is no rule for an `auto`.
@@ -42,32 +43,54 @@ def active(
     base = base or Settings()
     here = words(facts, facts)
     kept: dict[str, Knob] = {}
-    dropped: list[str] = []
+    gone: dict[str, list[str]] = {}
+    in_part: list[str] = []
     for knob in _parents_first(knobs):
-        if reason := _unfit(knob, here, numerics) or _parent_gone(knob, kept, base):
-            dropped.append(f"{knob.name} is not searched: {reason}")
+        if reason := _unfit(knob, here, numerics, facts) or _parent_gone(knob, kept, base):
+            gone.setdefault(reason, []).append(knob.name)
             continue
+        written = AUTO not in (knob.choices, knob.low, knob.high)
         knob = _resolved(knob, facts)
-        values, refused = _allowed(knob, here, stream_workers)
+        values, refused = _allowed(knob, here)
+        if knob.name == "num_workers" and "loader" in here:
+            values, left_out, doubt = worker_counts(values, base.num_workers, written, facts)
+            refused += [left_out] if left_out else []
+            in_part += [doubt] if doubt else []
         if not values or values == [getattr(base, knob.name)]:
             why = "; ".join(refused) or f"here it can only be {text_of(values[0])}, as it is anyway"
-            dropped.append(f"{knob.name} is not searched: {why}")
+            gone.setdefault(why, []).append(knob.name)
             continue
         if refused:
-            dropped.append(f"{knob.name} is searched in part: {'; '.join(refused)}")
+            in_part.append(f"{knob.name} is searched in part: {'; '.join(refused)}")
         if knob.choices or len(values) < len(knob.values):
             knob = replace(knob, choices=tuple(values), low=None, high=None, step=1, log=False)
         kept[knob.name] = knob
-    return list(kept.values()), dropped
+    return list(kept.values()), [*(_gone(names, why) for why, names in gone.items()), *in_part]
 
 
-def _unfit(knob: Knob, here: set[str], numerics: str) -> str:
+def _gone(names: list[str], why: str) -> str:
+    """One sentence for the knobs that are left out for the same reason."""
+    if len(names) == 1:
+        return f"{names[0]} is not searched: {why}"
+    each = re.sub(r"\bit\b", "each", why, count=1)  # "it needs ..." is about one of them
+    return f"{', '.join(names[:-1])} and {names[-1]} are not searched: {each}"
+
+
+def _unfit(knob: Knob, here: set[str], numerics: str, facts: Mapping[str, Any]) -> str:
     if NUMERICS.index(knob.numerics) > NUMERICS.index(numerics):
         return (
             f"it changes the {knob.numerics} of the arithmetic, and numerics={numerics} forbids it"
         )
     missing = [word for word in knob.requires if word not in here]
-    return f"it needs {_explained(missing)}" if missing else ""
+    if not missing:
+        return ""
+    needs = f"it needs {_explained(missing)}"
+    if not (why := facts.get(BECAUSE.get(missing[0], ""))):
+        return needs
+    others = ",".join(word for word in knob.requires if word != missing[0])
+    return (
+        f"{needs}; {why}; if that does no harm, write search_space.{knob.name}.requires=[{others}]"
+    )
 
 
 def _parent_gone(knob: Knob, kept: Mapping[str, Knob], base: Settings) -> str:
@@ -97,7 +120,7 @@ def _resolved(knob: Knob, facts: Mapping[str, Any]) -> Knob:
     return replace(knob, low=low, high=max(low, high))
 
 
-def _allowed(knob: Knob, here: set[str], stream_workers: bool) -> tuple[list[Value], list[str]]:
+def _allowed(knob: Knob, here: set[str]) -> tuple[list[Value], list[str]]:
     """The values that work here, and a part of a sentence for those that do not."""
     allowed: list[Value] = []
     refused = []
@@ -108,16 +131,6 @@ def _allowed(knob: Knob, here: set[str], stream_workers: bool) -> tuple[list[Val
             refused.append(f"{text_of(value)} needs {_explained(missing)}")
         else:
             allowed.append(value)
-    stream = "loader" in here and "map_dataset" not in here
-    if knob.name == "num_workers" and stream and not stream_workers:
-        many = [n for n in allowed if isinstance(n, int) and n > STREAM_WORKERS]
-        if many:
-            refused.append(
-                f"above {STREAM_WORKERS} is off, because the dataset is a stream (IterableDataset) "
-                "and every further worker would repeat it, unless it shares its samples out by "
-                "torch.utils.data.get_worker_info"
-            )
-        allowed = [n for n in allowed if n not in many]
     return allowed, refused
 
 

@@ -56,7 +56,7 @@ def _loading(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
         text = f"num_workers={workers}, so that loading runs beside training "
         source = "(guide: enable asynchronous data loading)"
         advice.append(("exact", {"num_workers": workers}, text + source))
-        if facts.get("n_epoch_steps"):
+        if facts.get("n_epoch_steps") and "steady_dataset" in here:
             text = "workers stay alive, so that no epoch starts them anew (torch.utils.data docs)"
             advice.append(("exact", {"persistent_workers": True}, text))
     else:
@@ -78,7 +78,7 @@ def _workers(here: set[str], facts: Mapping[str, Any]) -> int:
     cores = int(facts.get("cores", 1))
     if "cpu" in here and wanted <= cores:
         wanted = max(1, cores // 2)  # they compute beside the training, on the same cores
-    if "map_dataset" not in here:
+    if "shared_dataset" not in here:
         wanted = 1  # every further worker would repeat the stream (pytorch#30599)
     free = facts.get("shm_free_bytes")
     need = shm_need_bytes(1, LEAST_PREFETCH, facts)

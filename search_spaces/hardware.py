@@ -35,6 +35,11 @@ MEANING = {
     "sdpa_math": "the plain attention kernel works for this model and device",
     "loader": "a DataLoader reads the samples (they do not lie on the device already)",
     "map_dataset": "the dataset is map-style, so that workers can share it out",
+    "shared_dataset": "workers share the samples out: the dataset is map-style, or a stream "
+    "(IterableDataset) that was seen to share them",
+    "steady_dataset": "the dataset stays the same from epoch to epoch; persistent workers keep the "
+    "copy with which they started",
+    "any_order": "batches come in random order, so that they may come in any other",
     "picklable_dataset": "the dataset and its functions can be pickled for another process",
     "compiler": "torch.compile works here (a C++ compiler, or Triton on CUDA)",
     "compile_time": "the budget leaves time to compile: 8 minutes or more",
@@ -100,6 +105,10 @@ def words(machine: Mapping[str, Any], workload: Mapping[str, Any]) -> set[str]:
         "foreach_optimizer": "foreach" in kernels,
         "loader": loader,
         "map_dataset": loader and not workload.get("iterable_dataset"),
+        "shared_dataset": loader
+        and (not workload.get("iterable_dataset") or workload.get("stream_sharing") == "shared"),
+        "steady_dataset": loader and not workload.get("dataset_changes"),
+        "any_order": loader and not workload.get("fixed_order"),
         "picklable_dataset": loader and not workload.get("spawn_error"),
         "compiler": bool(workload.get("compiler")),
         "compile_time": machine.get("budget_s", 0.0) >= COMPILE_BUDGET_S,

@@ -7,8 +7,8 @@ setting, those that are least likely to pay are put back together.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
-the whole it comes from, and it wins only if it is not proven slower. That is why this stage comes
-before the proof: what is frozen is exactly what was proven, and one proof is enough.
+the whole it comes from, and wins if it is not proven slower (studies/confirm.py). That is why this
+stage comes before the proof: what is frozen is exactly what was proven, and one proof is enough.
 
 This is one step of backward elimination (Kohavi and John, "Wrappers for feature subset selection",
 1997) with the verification that it needs.

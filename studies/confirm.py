@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
+from studies.ablate import differing
 from studies.arm import Arm, log_interval
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, Rounds
@@ -32,13 +33,10 @@ class Confirmed:
     Attributes:
         arms: All arms that were measured, the baseline first.
         n_rounds: Rounds done.
-        shrunk: Names of two arms: settings, and what an ablation has left of them. What is left
-            wins unless it is proven slower.
     """
 
     arms: list[Arm]
     n_rounds: int
-    shrunk: tuple[str, str] = ("", "")
 
     @property
     def baseline(self) -> Arm:
@@ -49,16 +47,19 @@ class Confirmed:
     def winner(self) -> Arm:
         """The arm with the best lower bound above 1, or the baseline.
 
-        An arm that was given a reason against it meanwhile cannot win.
+        If another proven arm has only some of its settings, and is not proven slower, it wins:
+        what can be left out shall be. An arm that was given a reason against it meanwhile cannot.
         """
         baseline, *others = self.arms
         proven = [arm for arm in others if not arm.reasons and arm.speedup(baseline).low > 1]
         best = max(proven, key=lambda arm: arm.speedup(baseline).low, default=baseline)
-        whole, few = self.shrunk
-        for arm in proven:
-            if arm.name == few and best.name == whole:
-                return best if log_interval(arm.ratios(best)).high < 1 else arm
-        return best
+        changes = {arm.name: _changes(arm, baseline) for arm in proven}
+        fewer = [
+            arm
+            for arm in proven
+            if changes[arm.name] < changes[best.name] and log_interval(arm.ratios(best)).high >= 1
+        ]
+        return min(fewer, key=lambda arm: len(changes[arm.name]), default=best)
 
     @property
     def found_better(self) -> bool:
@@ -89,7 +90,6 @@ def confirm(
     rounds: Rounds,
     arms: Mapping[str, Settings],
     known: Trial | None = None,
-    shrunk: tuple[str, str] = ("", ""),
 ) -> Confirmed:
     """Measure `arms` (name -> settings, "baseline" among them) in rounds.
 
@@ -99,7 +99,6 @@ def confirm(
             the first name. If the time is short, the last ones are left out.
         known: The baseline's trial of the search; it stands for the rounds where there is no time
             for a single one, and then nothing can be proven.
-        shrunk: See `Confirmed`.
 
     Raises:
         StudyFailed: The baseline ended well in no round.
@@ -119,7 +118,12 @@ def confirm(
         baseline.trials[-1] = known
     if not baseline.rates():
         raise StudyFailed(_unproven(baseline))
-    return Confirmed([arm for arm in everyone if arm.rates()], n_rounds, shrunk)
+    return Confirmed([arm for arm in everyone if arm.rates()], n_rounds)
+
+
+def _changes(arm: Arm, baseline: Arm) -> set[tuple[str, object]]:
+    names = differing(arm.settings, baseline.settings)
+    return {(name, getattr(arm.settings, name)) for name in names}
 
 
 def _distinct(arms: Mapping[str, Settings], sign: int) -> list[Arm]:

@@ -249,13 +249,11 @@ class Course:
         self._observer.stage("confirm", "the best against the baseline, interleaved")
         best = self._search.best(self._plan.n_best)
         arms = {"baseline": base, **best, "expert": expert}
-        shrunk = ("", "")
         if ablation and ablation.left.key() != ablation.whole.key():
-            whole = next(iter(best))
-            shrunk = (whole, f"{whole}, less")
-            arms = {"baseline": base, shrunk[1]: ablation.left, **best, "expert": expert}
+            less = f"{next(iter(best))} with less"
+            arms = {"baseline": base, less: ablation.left, **best, "expert": expert}
         rounds = self._rounds("confirm", NUMERICS, self._plan.max_rounds)
-        return confirm(rounds, arms, first, shrunk)
+        return confirm(rounds, arms, first)
 
     def _refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
         """Refuse what may not be frozen; the next best takes its place.

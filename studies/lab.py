@@ -132,12 +132,14 @@ class Lab:
         alone = [replace(measurement, blocks=(block,)) for block in measurement.blocks]
         return [self._objective.value(one) for one in alone]
 
-    def losses(self, settings: Settings, n_steps: int, timeout_s: float) -> Run:
+    def losses(self, settings: Settings, n_steps: int, timeout_s: float, dice: int = 0) -> Run:
         """Losses of `n_steps` steps to compare them; the last event has them (hotlap/losses.py).
 
-        It is no trial: nothing is timed, and it gets a folder of its own in `numerics`.
+        It is no trial: nothing is timed, and it gets a folder of its own in `numerics`. Other
+        `dice` are other random numbers for the model, with the same batches.
         """
-        job = replace(self._job, kind="losses", settings=settings.to_dict(), run={"steps": n_steps})
+        run = {"steps": n_steps, "dice": dice}
+        job = replace(self._job, kind="losses", settings=settings.to_dict(), run=run)
         folder = self._folder / "numerics"
         number = sum(1 for _ in folder.glob("[0-9]*"))
         return self._runner.run(job, folder / f"{number:04d}", lambda event: False, timeout_s)

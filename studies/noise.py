@@ -120,10 +120,9 @@ class Noise:
             said.append(f"have two modes, one {high / low:.1f} times as fast as the other")
         text = ", ".join(said)
         if n_rounds >= 2:
-            text += (
-                f"; {n_rounds} paired rounds cannot show a change of less than "
-                f"{self.smallest_effect(n_rounds):.1%}"
-            )
+            effect = self.smallest_effect(n_rounds)
+            least = f"{effect:.1%}" if effect < 1 else f"a factor of {1 + effect:.3g}"
+            text += f"; {n_rounds} paired rounds cannot show a change of less than {least}"
         needed = self.rounds_for(0.02)
         if needed is None:
             return f"{text}, and 2 % are out of reach on this machine"

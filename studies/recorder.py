@@ -46,7 +46,8 @@ def record(
 
     Args:
         lab: Measures settings.
-        wanted: What to measure: the space, the baseline, the expert; equal ones count once.
+        wanted: What to measure; equal ones count once. The first, the baseline, begins each
+            round: a table without it cannot be replayed.
         rows: Where it is kept.
         observer: Is told how many are done and how long the rest takes.
         refuse: Why settings are known to fail before they are tried; empty if they are not.
@@ -79,9 +80,9 @@ def _missing(
     """What is still to be measured, in the order in which it is."""
     order: list[Settings] = []
     for n_before in range(n_repeats):
-        turn = [settings for settings in every if rows.n_recorded(settings) <= n_before]
+        turn = every[1:]
         chance.shuffle(turn)
-        order += turn
+        order += [s for s in (*every[:1], *turn) if rows.n_recorded(s) <= n_before]
     return order
 
 

@@ -72,38 +72,17 @@ def test_a_mistake_in_the_config_is_told_before_anything_heavy_is_imported(tmp_p
     assert "budget" in done.stderr and not modules & HEAVY
 
 
-MY_JOB = """
-import torch
-from hotlap import Workload
-
-def make(batch_size=16):
-    rows = torch.utils.data.TensorDataset(torch.randn(256, 8), torch.randint(0, 2, (256,)))
-    return Workload(
-        model=torch.nn.Linear(8, 2),
-        dataset=rows,
-        loss=lambda model, batch: torch.nn.functional.cross_entropy(model(batch[0]), batch[1]),
-        optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=0.1, **kernel),
-        batch_size=batch_size,
-    )
-"""
-
-
-def test_a_whole_study_imports_neither_torch_nor_mlflow_nor_the_users_code(tmp_path):
-    (tmp_path / "my_job.py").write_text(MY_JOB)
-    (tmp_path / "my_conf" / "model").mkdir(parents=True)
-    (tmp_path / "my_conf" / "model" / "mine.yaml").write_text(
-        "# @package _global_\nmodel:\n  workload: my_job.make\n"
-    )
+def test_a_whole_study_imports_neither_torch_nor_mlflow_nor_the_users_code(users_folder):
     code = (
         "import sys, tune\n"
         "sys.argv[0] = 'tune.py'\n"
         "assert tune.main(sys.argv[1:], 'config', tune.tune) == 0\n"
     )
     words = (
-        "--config-dir my_conf +model=mine tracking=none n_trials=4 confirm.max_rounds=1 budget=2m "
+        "--config-dir my_conf +model=make tracking=none n_trials=4 confirm.max_rounds=1 budget=2m "
         "window.max_s=0.2 window.min_s=0.1 window.block_s=0.05 runner.preload=[torch]"
     )
-    modules, done = modules_after(code, tmp_path, *words.split())
+    modules, done = modules_after(code, users_folder, *words.split())
     assert "optuna" in modules and "frozen settings:" in done.stdout
     assert not modules & {"torch", "torchvision", "mlflow", "my_job"}
     assert not any(name.startswith("hotlap.zoo") for name in modules)

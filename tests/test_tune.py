@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -119,6 +118,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     assert code == 130, out + err
     assert all_gone(family)
     assert "Traceback" not in out + err
+    assert (out + err).count("interrupted") == 1
     command = re.search(r"resume=(\S+)", out + err)
     assert command and (tmp_path / command[1]).resolve() == folder.resolve()
 
@@ -127,6 +127,49 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     assert folders(tmp_path) == [folder]
     assert len(states(folder)) == 5
     assert (folder / "frozen.yaml").exists()
+
+
+def test_ctrl_c_while_the_entry_imports_is_a_word_and_no_traceback(tmp_path):
+    for entry in ("tune.py", "train.py"):
+        code = (
+            "import signal, sys, time; sys.path.insert(0, sys.argv.pop(1))\n"
+            "class Slow:  # stands for any import: Ctrl-C comes in the middle of it\n"
+            "    def find_spec(self, name, path=None, target=None):\n"
+            "        if name == 'hydra': signal.raise_signal(signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Slow())\n"
+            "import runpy; runpy.run_path(sys.argv[1], run_name='__main__')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(ROOT), str(ROOT / entry), "+model=digits_mlp"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("errors", [subprocess.PIPE, subprocess.STDOUT])
+def test_a_study_that_nobody_reads_to_its_end_is_finished(tmp_path, errors):
+    words = ["+model=digits_mlp", "tracking=none", "n_trials=2", *QUICK]
+    tuner = subprocess.Popen(
+        [sys.executable, str(ROOT / "tune.py"), *words],
+        cwd=tmp_path,
+        env=ENV,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+    )
+    tuner.stdout.readline()
+    tuner.stdout.close()  # as `head -1` does
+    try:
+        assert tuner.wait(LIMIT_S) == 0
+        assert not tuner.stderr or tuner.stderr.read() == ""
+    finally:
+        tuner.kill()
+        if tuner.stderr:
+            tuner.stderr.close()
+    (folder,) = folders(tmp_path)
+    assert (folder / "frozen.yaml").exists() and (folder / "result.json").exists()
 
 
 def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path):
@@ -141,44 +184,6 @@ def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path):
     assert code == 0, out + err
     assert len(states(folder)) == 4
     assert TrialState.RUNNING not in states(folder)
-
-
-MY_JOB = """
-import torch
-from hotlap import Workload
-
-def make(batch_size=16):
-    rows = torch.utils.data.TensorDataset(torch.randn(256, 8), torch.randint(0, 2, (256,)))
-    return Workload(
-        model=torch.nn.Linear(8, 2),
-        dataset=rows,
-        loss=lambda model, batch: torch.nn.functional.cross_entropy(model(batch[0]), batch[1]),
-        optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=0.1, **kernel),
-        batch_size=batch_size,
-    )
-
-def broken():
-    raise FileNotFoundError("my_data/rows.pt: these rows were never there")
-
-def breaks_in_a_step():
-    workload = make()
-    workload.loss = my_loss
-    return workload
-
-def my_loss(model, batch):
-    raise IndexError("class 10 of 10")
-"""
-
-
-@pytest.fixture
-def users_folder(tmp_path):
-    (tmp_path / "my_job.py").write_text(textwrap.dedent(MY_JOB))
-    (tmp_path / "my_conf" / "model").mkdir(parents=True)
-    for name in ("make", "broken", "breaks_in_a_step"):
-        (tmp_path / "my_conf" / "model" / f"{name}.yaml").write_text(
-            f"# @package _global_\nmodel:\n  workload: my_job.{name}\n"
-        )
-    return tmp_path
 
 
 def test_a_users_own_workload_is_tuned_without_touching_the_clone(users_folder):

@@ -24,13 +24,16 @@ _begun = False
 
 
 def begin(
-    imposed: Imposed, installed: Callable[[Interposition], None] = lambda interposition: None
+    imposed: Imposed,
+    installed: Callable[[Interposition], None] = lambda interposition: None,
+    observe: bool = False,
 ) -> bool:
     """Interpose on this process, once.
 
     Args:
         imposed: What to put in force.
         installed: Called when everything is in its place.
+        observe: As Interposition's.
 
     Returns:
         False if hotlap interposes on this process already: the first one stays.
@@ -44,7 +47,7 @@ def begin(
         global _active
         from hotlap.interpose.interposition import Interposition
 
-        _active = Interposition(imposed).install()
+        _active = Interposition(imposed, observe).install()
         installed(_active)
 
     if "torch" in sys.modules:

@@ -23,22 +23,25 @@ class Interposition:
 
     Args:
         imposed: Settings and which of them.
+        observe: Whether to find out, too, what can only be found out by trying: the kernels that
+            each optimizer takes.
 
     Attributes:
         seen: What was found so far.
         notes: Imposed settings that could not be put in force.
     """
 
-    def __init__(self, imposed: Imposed) -> None:
-        self.imposed = imposed
+    def __init__(self, imposed: Imposed, observe: bool = False) -> None:
         self.seen = Seen()
         self.notes: list[Note] = []
         self._patches = Patches()
         places = Places()
         self._switches = Switches(imposed, self.notes, self.seen, places)
         self._loaders = Loaders(imposed, self.notes, self.seen, places)
-        self._roots = Roots(imposed, self.notes, self.seen)
-        self._optimizers = Optimizers(imposed, self.notes, self.seen, self._made, self._stepped)
+        self._roots = Roots(imposed, self.seen)
+        self._optimizers = Optimizers(
+            imposed, self.notes, self.seen, observe, self._made, self._stepped
+        )
         self._own_ways = OwnWays(self.seen, places, self._roots)
 
     def install(self) -> Interposition:
@@ -57,11 +60,6 @@ class Interposition:
     def remove(self) -> None:
         """Take everything away again; settings in force on objects that exist stay there."""
         self._patches.undo()
-
-    def look(self) -> Seen:
-        """What was found, with what can only be found out by trying."""
-        self._optimizers.look()
-        return self.seen
 
     def _made(self, optimizer: Optimizer) -> None:
         self._roots.made(optimizer)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from hotlap.errors import UserInputError
 
@@ -78,23 +78,22 @@ def launch(script: Script) -> None:
     try:
         exec(code, module.__dict__)
     except Exception as error:
-        sys.excepthook(type(error), error, _from(error.__traceback__, code))
-        sys.exit(1)
+        _show(error, _from(error.__traceback__, code))
 
 
 def _file(script: Script) -> tuple[ModuleType, CodeType]:
-    path = script.target
+    sys.argv = [script.target, *script.args]
+    # Python's own way to make it absolute: nothing else in it is made simpler.
+    path = os.path.join(os.getcwd(), script.target.removeprefix("./"))
     _first_on_path(os.path.dirname(os.path.realpath(path)))
-    sys.argv = [path, *script.args]
     loader = SourceFileLoader("__main__", path)
     module = _main(__file__=path, __loader__=loader, __cached__=None)
-    with io.open_code(os.path.abspath(path)) as file:
+    with io.open_code(path) as file:
         source = file.read()
     try:
         return module, compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        sys.excepthook(type(error), error, None)
-        sys.exit(1)
+        _show(error, None)
 
 
 def _module(script: Script) -> tuple[ModuleType, CodeType]:
@@ -145,6 +144,12 @@ def _first_on_path(folder: str) -> None:
     # With -P or PYTHONSAFEPATH Python puts no folder there, for hotlap neither.
     if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
         sys.path[0] = folder
+
+
+def _show(error: Exception, traceback: TracebackType | None) -> NoReturn:
+    """Print an error as Python does at its end, and exit."""
+    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+    sys.exit(1)
 
 
 def _from(traceback: TracebackType | None, code: CodeType) -> TracebackType | None:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import torch
 from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.errors import SettingsError
+from hotlap.interpose.guard import IMPORTS_ANEW, unguarded_main
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
@@ -29,6 +32,9 @@ STREAM = (
     "its dataset is a stream (IterableDataset): each worker would give the whole stream again "
     "unless the dataset itself shares it out, so the script's own number of workers stays"
 )
+DEFAULTS = {"prefetch_factor": Settings.prefetch_factor}
+"""Arguments whose default torch works out itself."""
+
 THEIRS = ("dataset", "sampler", "batch_sampler", "collate_fn", "generator")
 """Arguments that only the script gives: compared by identity, never by their own `==`."""
 
@@ -74,6 +80,10 @@ class Loaders:
             again(self, loader, first_iter)
             if not first_iter and (seen := iterators.get(self)) is not None:
                 seen.n_iterators += 1
+                if seen.imposed.get("persistent_workers"):
+                    # The script's own loader makes a new iterator, which draws its seed here; a
+                    # kept one does not, and all random numbers after it would be others.
+                    torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
@@ -108,17 +118,23 @@ class Loaders:
             return args, kwargs, {}
         told: list[Note] = []
         wanted = self._imposed.over(settings, self._reached(own, told))
-        if wanted == settings and "worker_threads" not in self._wanted:
-            changed = {}
-        else:
-            new = arguments(wanted, own, told)
-            changed = {k: new.get(k) for k in new.keys() | own.keys() if not _same(new, own, k)}
+        new = arguments(wanted, own, told)
+        changed = {name: value for name, value in new.items() if not self._same(name, value, own)}
+        dropped = {name for name in own.keys() - new.keys() if not self._same(name, None, own)}
         for note in told:
             if note["setting"] in self._imposed:
                 tell(self._notes, note["setting"], note["reason"])
-        if not changed:
+        if not changed and not dropped:
             return args, kwargs, {}
-        return (), {k: v for k, v in {**own, **changed}.items() if k in new}, changed
+        kept = {name: value for name, value in own.items() if name not in dropped}
+        return (), {**kept, **changed}, {**changed, **dict.fromkeys(dropped)}
+
+    def _same(self, name: str, value: Any, own: dict[str, Any]) -> bool:
+        """Whether an argument is what the script gave, or torch's default where it gave none."""
+        before = own.get(name, self._signature.parameters[name].default)
+        if name in DEFAULTS and before is None:
+            before = DEFAULTS[name]
+        return before is value or (name not in THEIRS and bool(before == value))
 
     def _reached(self, own: dict[str, Any], notes: list[Note]) -> list[str]:
         """The imposed settings that may be put in force on a loader with these arguments."""
@@ -127,6 +143,10 @@ class Loaders:
             if "num_workers" in names and "num_workers" not in self._imposed.override:
                 names.remove("num_workers")
                 tell(notes, "num_workers", STREAM)
+        method = self._imposed.value("multiprocessing_context")
+        if method in IMPORTS_ANEW and (reason := unguarded_main()):
+            names.remove("multiprocessing_context")
+            tell(notes, "multiprocessing_context", reason)
         if "in_order" in names and not _shuffles(own):
             # In an evaluation the order may matter, and it is what the script asked for.
             names.remove("in_order")
@@ -143,7 +163,7 @@ class Loaders:
             num_workers=own.get("num_workers", 0),
             sampler=type(own.get("batch_sampler") or loader.sampler).__name__,
             iterable=isinstance(loader.dataset, IterableDataset),
-            where=self._places.of(sys._getframe(2)),
+            where=self._places.of(_maker(sys._getframe(2), loader)),
             imposed={name: _plain(value) for name, value in changed.items()},
         )
         self._loaders[loader] = seen
@@ -164,10 +184,11 @@ def _shuffles(own: dict[str, Any]) -> bool:
     return sampler is not None and not isinstance(sampler, SequentialSampler)
 
 
-def _same(new: dict[str, Any], own: dict[str, Any], name: str) -> bool:
-    if (name in new) != (name in own):
-        return False
-    return new[name] is own[name] or (name not in THEIRS and new[name] == own[name])
+def _maker(frame: FrameType | None, loader: Any) -> FrameType | None:
+    """The frame that makes the loader: not those of its subclasses' constructors."""
+    while frame is not None and frame.f_locals.get("self") is loader:
+        frame = frame.f_back
+    return frame
 
 
 def _plain(value: Any) -> Any:

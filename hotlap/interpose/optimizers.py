@@ -31,6 +31,7 @@ class Optimizers:
         imposed: optimizer_kernel is read.
         notes: Gets a note for each parameter group that refuses the kernel.
         seen: Gets each optimizer at its first step.
+        observe: Whether to try, after its first step, which kernels each optimizer takes.
         made: Called with each new optimizer.
         stepped: Called after each optimizer step.
     """
@@ -40,12 +41,14 @@ class Optimizers:
         imposed: Imposed,
         notes: list[Note],
         seen: Seen,
+        observe: bool,
         made: Callable[[Optimizer], None],
         stepped: Callable[[], None],
     ) -> None:
         self._settings = imposed.alone()
         self._notes = notes
         self._seen = seen
+        self._observe = observe
         self._made = made
         self._stepped = stepped
         self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
@@ -67,15 +70,6 @@ class Optimizers:
         patches.on_undo(register_optimizer_step_pre_hook(self._before).remove)
         patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
 
-    def look(self) -> None:
-        """Find out which kernels each optimizer takes; steps tiny twins of them."""
-        self._trying = True
-        try:
-            for optimizer, seen in list(self._known.items()):
-                seen.kernels = accepted(optimizer)
-        finally:
-            self._trying = False
-
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._trying or optimizer in self._known:
             return
@@ -91,14 +85,21 @@ class Optimizers:
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._trying:
             return
-        self._known[optimizer].n_steps += 1
+        seen = self._known[optimizer]
+        seen.n_steps += 1
         self._seen.n_steps += 1
+        if self._observe and seen.n_steps == 1:
+            self._on_twins(lambda: setattr(seen, "kernels", accepted(optimizer)))
         self._stepped()
 
     def _choose(self, optimizer: Optimizer) -> None:
+        self._on_twins(lambda: set_kernel(optimizer, self._settings, notes=self._notes))
+
+    def _on_twins(self, action: Callable[[], object]) -> None:
+        """Do what tries a kernel on an optimizer's twins, whose steps are not the script's."""
         self._trying = True
         try:
-            set_kernel(optimizer, self._settings, notes=self._notes)
+            action()
         finally:
             self._trying = False
 

@@ -50,6 +50,10 @@ def unreached(imposed: Imposed, seen: Seen | None) -> list[Note]:
     if seen is None:
         return [_note(name, "the script never imported torch") for name in sorted(imposed.names)]
     reasons = reach(seen, imposed.override)
+    for name in MODEL:
+        refused = [root.refused[name] for root in seen.roots if name in root.refused]
+        if refused and len(refused) == len(seen.roots):
+            reasons[name] = refused[0]
     return [_note(name, reasons[name]) for name in NAMES if name in imposed and reasons[name]]
 
 

@@ -28,7 +28,6 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
 from hotlap.modules import lay_out
-from hotlap.notes import Note, tell
 from hotlap.settings import Settings
 
 MAX_WATCHED_STEPS = 20
@@ -46,9 +45,8 @@ FP16 = (
 class Roots:
     """Watches module calls until each optimizer's parameters have their root."""
 
-    def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen) -> None:
+    def __init__(self, imposed: Imposed, seen: Seen) -> None:
         self._imposed = imposed
-        self._notes = notes
         self._seen = seen
         self._calls: WeakKeyDictionary[nn.Module, RootCall] = WeakKeyDictionary()
         self._optimizers: WeakSet[Optimizer] = WeakSet()
@@ -101,12 +99,13 @@ class Roots:
     @contextlib.contextmanager
     def asleep(self) -> Iterator[None]:
         """Torch's own `Module.__call__` meanwhile."""
+        before: Any = nn.Module.__call__
         self._set(self._plain)
         try:
             yield
         finally:
-            if self._watching:
-                self._set(self._outermost)
+            if self._watching:  # else the last root was found meanwhile
+                self._set(before)
 
     def compiled_again(self, module: nn.Module) -> None:
         """The script has compiled `module` in place, which took a RootCall's place."""
@@ -156,7 +155,7 @@ class Roots:
         self._calls[module] = call
 
     def _settings(self, module: nn.Module, seen: RootSeen) -> Settings:
-        """What can be put in force on this root; the rest leaves a note."""
+        """What can be put in force on this root; the rest is written down as refused."""
         settings = self._imposed.over(Settings(), MODEL_SETTINGS)
         own = self._seen.own
         reasons = {}
@@ -175,7 +174,5 @@ class Roots:
                 reasons["compile_mode"] = f"the script compiles {seen.name} itself ({place})"
             elif isinstance(module, torch.jit.ScriptModule):
                 reasons["compile_mode"] = f"{seen.name} is a TorchScript module"
-        seen.refused.update(reasons)
-        for name, reason in reasons.items():
-            tell(self._notes, name, reason)
+        seen.refused = reasons
         return replace(settings, **{name: getattr(Settings(), name) for name in reasons})

@@ -74,8 +74,7 @@ class OptimizerSeen:
 
     Attributes:
         name: Its class.
-        kernels: What every parameter group of it takes here; None until `Interposition.look`
-            has found out.
+        kernels: What every parameter group of it takes here; None if that was not tried.
         n_steps: Steps done; those that a GradScaler skipped are not among them.
         own_kernel: The kernel that the script asked for, or "default".
     """

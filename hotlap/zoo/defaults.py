@@ -1,8 +1,17 @@
-"""Sizes that depend on the device: a step is about a second on two CPU cores, and fills a GPU."""
+"""Defaults that depend on the device and the batch.
+
+A step is about a second on two CPU cores, and fills a GPU.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from torch.optim import SGD, Optimizer
+
 from hotlap.errors import UserInputError
+from hotlap.workload import default_device
 
 
 def size(name: str, value: int | None, device: str, *, cpu: int, cuda: int) -> int:
@@ -20,3 +29,44 @@ def size(name: str, value: int | None, device: str, *, cpu: int, cuda: int) -> i
             f"type model.{name}={default}"
         )
     return value
+
+
+def image_sizes(
+    device: str | None,
+    batch_size: int | None,
+    image_size: int | None,
+    *,
+    cpu: tuple[int, int],
+    cuda: tuple[int, int],
+) -> tuple[str, int, int]:
+    """Device, batch size and image size, the default of each where it is None.
+
+    Args:
+        device: The user's, or None.
+        batch_size: The user's, or None.
+        image_size: The user's in pixels, or None.
+        cpu: Batch and image size on a CPU.
+        cuda: The same on a GPU.
+
+    Raises:
+        UserInputError: A size is given that is no number from 1.
+    """
+    device = device or default_device()
+    batch_size = size("batch_size", batch_size, device, cpu=cpu[0], cuda=cuda[0])
+    return device, batch_size, size("image_size", image_size, device, cpu=cpu[1], cuda=cuda[1])
+
+
+def sgd(
+    lr: float | None, weight_decay: float, batch_size: int, *, lr_for: tuple[float, int]
+) -> Callable[..., Optimizer]:
+    """SGD with momentum, as torchvision's references train.
+
+    Args:
+        lr: The user's; None takes the reference's in proportion to the batch (Goyal et al. 2017).
+        weight_decay: Of SGD.
+        batch_size: Samples of a step.
+        lr_for: The reference's learning rate and the batch size that it is for.
+    """
+    if lr is None:
+        lr = lr_for[0] * batch_size / lr_for[1]
+    return partial(SGD, lr=lr, momentum=0.9, weight_decay=weight_decay)

@@ -7,16 +7,14 @@ in torchvision's detection reference) and the batch is padded to the largest of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
-from torch.optim import SGD
 
-from hotlap.workload import Workload, default_device
+from hotlap.workload import Workload
 from hotlap.zoo.data import build, check_size, n_classes_of
-from hotlap.zoo.defaults import size
+from hotlap.zoo.defaults import image_sizes, sgd
 
 DATA = "hotlap.zoo.images.generated_boxes"
 
@@ -58,21 +56,16 @@ def detector(
     Raises:
         UserInputError: An argument cannot be used; the message says which and what would be right.
     """
-    device = device or default_device()
-    batch_size = size("batch_size", batch_size, device, cpu=2, cuda=16)
-    image_size = size("image_size", image_size, device, cpu=128, cuda=800)
+    device, batch_size, image_size = image_sizes(
+        device, batch_size, image_size, cpu=(2, 128), cuda=(16, 800)
+    )
     dataset = build(data, DATA, device=device)
     check_size(dataset, batch_size)
     return Workload(
         model=_faster_rcnn(backbone, image_size, n_classes_of(dataset, n_classes)),
         dataset=dataset,
         loss=detection_loss,
-        optimizer=partial(
-            SGD,
-            lr=0.02 * batch_size / 16 if lr is None else lr,
-            momentum=0.9,
-            weight_decay=weight_decay,
-        ),
+        optimizer=sgd(lr, weight_decay, batch_size, lr_for=(0.02, 16)),
         batch_size=batch_size,
         collate_fn=collate,
         n_samples=count,

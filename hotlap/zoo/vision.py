@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.optim import SGD, AdamW, Optimizer
+from torch.optim import AdamW, Optimizer
 from torch.utils.data import Dataset
 
 from hotlap.errors import UserInputError
-from hotlap.workload import Workload, default_device
+from hotlap.workload import Workload
 from hotlap.zoo.data import build, check_size, n_classes_of
-from hotlap.zoo.defaults import size
+from hotlap.zoo.defaults import image_sizes, sgd
 
 DATA = "hotlap.zoo.images.generated_jpegs"
 
@@ -49,10 +49,8 @@ def resnet50(
     Raises:
         UserInputError: An argument cannot be used; the message says which and what would be right.
     """
-    device = device or default_device()
-    batch_size = size("batch_size", batch_size, device, cpu=8, cuda=128)
-    image_size = size("image_size", image_size, device, cpu=128, cuda=224)
-    return _resnet("resnet50", data, batch_size, image_size, n_classes, lr, weight_decay, device)
+    sizes = image_sizes(device, batch_size, image_size, cpu=(8, 128), cuda=(128, 224))
+    return _resnet("resnet50", data, *sizes, n_classes, lr, weight_decay)
 
 
 def resnet18(
@@ -68,10 +66,8 @@ def resnet18(
 
     `batch_size` is 16 on a CPU and 256 on a GPU if it is None, `image_size` 128 and 224.
     """
-    device = device or default_device()
-    batch_size = size("batch_size", batch_size, device, cpu=16, cuda=256)
-    image_size = size("image_size", image_size, device, cpu=128, cuda=224)
-    return _resnet("resnet18", data, batch_size, image_size, n_classes, lr, weight_decay, device)
+    sizes = image_sizes(device, batch_size, image_size, cpu=(16, 128), cuda=(256, 224))
+    return _resnet("resnet18", data, *sizes, n_classes, lr, weight_decay)
 
 
 def vit_b_16(
@@ -92,9 +88,9 @@ def vit_b_16(
     """
     from torchvision.models import vit_b_16 as build_model
 
-    device = device or default_device()
-    batch_size = size("batch_size", batch_size, device, cpu=4, cuda=128)
-    image_size = size("image_size", image_size, device, cpu=96, cuda=224)
+    device, batch_size, image_size = image_sizes(
+        device, batch_size, image_size, cpu=(4, 96), cuda=(128, 224)
+    )
     if image_size % PATCH:
         right = max(PATCH, image_size // PATCH * PATCH)
         raise UserInputError(
@@ -137,12 +133,12 @@ def train_transform(image_size: int) -> Callable[[Any], torch.Tensor]:
 def _resnet(
     name: str,
     data: dict[str, Any] | None,
+    device: str,
     batch_size: int,
     image_size: int,
     n_classes: int | None,
     lr: float | None,
     weight_decay: float,
-    device: str,
 ) -> Workload:
     from torchvision import models
 
@@ -152,12 +148,7 @@ def _resnet(
         num_classes=n_classes_of(dataset, n_classes),
         zero_init_residual=True,  # else small batches start with a jump (Goyal et al. 2017)
     )
-    optimizer = partial(
-        SGD,
-        lr=0.1 * batch_size / 256 if lr is None else lr,
-        momentum=0.9,
-        weight_decay=weight_decay,
-    )
+    optimizer = sgd(lr, weight_decay, batch_size, lr_for=(0.1, 256))
     return _workload(name, model, dataset, optimizer, batch_size, device)
 
 

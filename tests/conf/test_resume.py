@@ -1,4 +1,8 @@
+import json
+
 import pytest
+
+from search_spaces import machine_facts
 
 
 @pytest.fixture
@@ -49,3 +53,28 @@ def test_a_folder_without_a_study_is_told(ask, tmp_path):
 def test_resume_of_train_is_a_plain_key(ask):
     ran = ask("+model=resnet50", "resume=last.pt", primary="train")
     assert ran.code == 0 and ran.configs[0].resume == "last.pt"
+
+
+CUDA = {"device": "cuda:0", "gpus": [{"name": "NVIDIA GeForce RTX 3090"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"cpu": "Cray-1"}, "the CPU was Cray-1 then and "),
+        ({"cores": 4096}, "the usable cores were 4096 then and "),
+        (CUDA, "the visible GPUs were NVIDIA GeForce RTX 3090 then and "),
+    ],
+)
+def test_a_study_of_another_machine_is_refused_with_a_way_out(ask, study, change, told):
+    (study / "facts.json").write_text(json.dumps({**machine_facts(), "device": "cpu", **change}))
+    ran = ask("resume=study")
+    assert ran.code == 2 and ran.err.startswith("1 mistake ")
+    assert "begun on another machine: " + told in ran.err
+    assert "+model=mine, without resume=, for a study of its own here" in ran.err
+
+
+def test_a_study_of_this_machine_goes_on_and_gpus_that_it_does_not_use_may_change(ask, study):
+    facts = {**machine_facts(), "gpus": CUDA["gpus"], "device": "cpu", "shm_free_bytes": 1}
+    (study / "facts.json").write_text(json.dumps(facts))
+    assert ask("resume=study").code == 0

@@ -35,6 +35,8 @@ class World:
         self.n_steps += 1
         return 1.0
 
+    mark = None
+
     def synchronize(self):
         pass
 
@@ -111,6 +113,7 @@ def measure(
     count=lambda batch: BATCH,
     other_cpu_share=lambda: 0.0,
     usage=dict,
+    in_flight=True,
 ):
     """The measurement of one trial, put together as hotlap/worker.py does it."""
     events = []
@@ -128,6 +131,7 @@ def measure(
         n_held=n_held,
         emit=lambda event, **values: events.append({"event": event, **values}),
         synchronize=world.synchronize,
+        mark=world.mark if in_flight else None,
         other_cpu_share=other_cpu_share,
         usage=usage,
         clock=world.clock,
@@ -139,14 +143,17 @@ def measure(
     )
 
 
-def truth(make, n_epochs=3, side="both"):
+def truth(make, side="both"):
     """The arithmetic answer: samples over seconds of plain training, from the second epoch on."""
     world, loader = make()
+    n_epochs = 3 + 200 // loader.n
     start = 0.0
     for epoch in range(n_epochs + 1):
         for batch in loader:
             if side != "loader":
                 world.step(batch)
+        if epoch in (0, n_epochs):
+            world.synchronize()
         if epoch == 0:
             start = world.now
     return BATCH * loader.n * n_epochs / (world.now - start)

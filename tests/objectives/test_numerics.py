@@ -99,3 +99,20 @@ def test_real_training_is_accepted_in_another_layout_and_refused_with_another_le
     assert accepts(train(last=True), baseline, "rounding")[0]
     assert accepts(train(bf16=True), baseline, "precision")[0]
     assert not accepts(train(lr=0.005), baseline, "precision")[0]
+
+
+def test_a_larger_first_update_is_refused_though_the_losses_do_not_show_it_yet() -> None:
+    fits, why = accepts(BASE, [[*BASE[:4], 0.90001]], "precision", 1.5, [1.0])
+    assert not fits and "first update's size is 1.5 and the baseline's 1:" in why
+    other = [[*BASE[:4], 0.90001]]
+    assert accepts(BASE, other, "precision", 1.08, [1.0])[0]
+    assert not accepts(BASE, other, "rounding", 1.08, [1.0])[0]
+    assert accepts(BASE, other, "rounding", 1.08, [1.0, 1.07])[0]
+    assert accepts(BASE, other, "rounding", None, [None])[0]
+
+
+def test_a_loss_that_crosses_zero_is_measured_by_its_usual_size() -> None:
+    critic = [1e-4, -0.8, 0.7, -0.6, 0.6]
+    other = [critic[0] + 0.01, *critic[1:]]
+    assert accepts(other, [critic], "precision")[0]
+    assert not accepts([critic[0] + 0.1, *critic[1:]], [critic], "precision")[0]

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from hotlap.settings import Settings
-from reports.mlflow_tracking import MlflowTracking, answers, tracking_uri
+from reports.mlflow_tracking import MlflowTracking, answers
+from reports.mlflow_uri import tracking_uri
 from reports.result import write_json
 from reports.tracking import ended_record, run_record, study_record, trial_record
 
@@ -225,6 +226,38 @@ def test_the_command_to_type_works_in_any_folder(tmp_path, monkeypatch):
     assert tracking.ui_command() == (
         f"mlflow ui --backend-store-uri 'sqlite:///{tmp_path}/my runs.db'"
     )
+
+
+@pytest.mark.parametrize("name", ["what?", "c#", "100%", "%41", "a b&c=d"])
+def test_a_path_with_characters_that_mean_something_in_a_url_is_a_path(
+    tmp_path, empty_database, measurement, name, monkeypatch
+):
+    folder = tmp_path / name
+    folder.mkdir()
+    database = Path(shutil.copy(empty_database, folder / "mlflow.db"))
+    (folder / "frozen.yaml").write_text("settings: {}\n")
+    warnings: list[str] = []
+    tracking = MlflowTracking(folder, database, warn=warnings.append)
+    tell_a_study(tracking, measurement)
+    tracking.study_ended(ended_record("s1", "finished"), [folder / "frozen.yaml"])
+    tracking.close()
+    assert warnings == []
+    assert [path for path in tmp_path.rglob("mlflow.db")] == [database]
+    assert len(runs_of(tracking.uri)) == 3
+    assert len(list((folder / "mlartifacts").rglob("frozen.yaml"))) == 1
+    monkeypatch.chdir(folder)
+    assert tracking_uri(folder / "x.db", "sqlite:///mlflow.db") == tracking.uri
+
+
+def test_a_study_that_ended_early_says_so_in_its_description(database, tmp_path):
+    for study, state in (("s1", "failed"), ("s2", "interrupted")):
+        tracking = MlflowTracking(tmp_path, database)
+        tracking.study_started(study_record(study, "resnet50", FACTS, {}))
+        tracking.study_ended(ended_record(study, state, reason="class 10 of 10"), [])
+        tracking.close()
+        (run,) = runs_of(tracking.uri)[study]
+        note = run.data.tags["mlflow.note.content"]
+        assert note == f"**{study}**, a study of hotlap: {state}; class 10 of 10"
 
 
 class Server:

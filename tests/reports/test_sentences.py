@@ -70,5 +70,7 @@ def test_for_the_run_time_the_headline_is_the_run(run_time_result):
 
 def test_outcomes_are_counted(result):
     assert "31 trials (21 ok, 9 pruned, 1 oom) in 10:12." in sentences(result)
+    one = dataclasses.replace(result, n_outcomes={"ok": 1})
+    assert "1 trial (1 ok) in 10:12." in sentences(one)
     alone = dataclasses.replace(result, n_outcomes={"ok": 1})
     assert "1 trial (1 ok) in 10:12." in sentences(alone)

@@ -104,15 +104,49 @@ def test_knobs_that_wait_for_each_other_are_refused() -> None:
         active(knobs, CPU)
 
 
-def test_a_stream_has_no_second_worker_unless_the_user_vouches_for_it() -> None:
-    stream = {**CPU, "iterable_dataset": True}
-    workers = knob("num_workers", [0, 1, 2])
-    kept, dropped = active([workers], stream)
+def test_a_dataset_that_changes_between_epochs_has_no_persistent_workers() -> None:
+    keep = knob("persistent_workers", [False, True], requires=["loader", "steady_dataset"])
+    workers = knob("num_workers", [0, 2])
+    facts = {**CPU, "dataset_changes": "dataset has a method set_epoch"}
+    kept, dropped = active([workers, keep], facts)
+    assert [k.name for k in kept] == ["num_workers"]
+    assert dropped == [
+        "persistent_workers is not searched: it needs this: the dataset stays the same from epoch "
+        "to epoch; persistent workers keep the copy with which they started; dataset has a method "
+        "set_epoch; if that does no harm, write search_space.persistent_workers.requires=[loader]"
+    ]
+    typed = knob("persistent_workers", [False, True], requires=["loader"])
+    assert [k.name for k in active([workers, typed], facts)[0]] == [
+        "num_workers",
+        "persistent_workers",
+    ]
+
+
+def test_batches_keep_their_order_where_it_means_something() -> None:
+    order = knob("in_order", [True, False], requires=["loader", "any_order"])
+    workers = knob("num_workers", [0, 2])
+    assert len(active([workers, order], CPU)[0]) == 2
+    kept, dropped = active(
+        [workers, order], {**CPU, "fixed_order": "the workload does not shuffle"}
+    )
+    assert [k.name for k in kept] == ["num_workers"]
+    assert "the workload does not shuffle" in dropped[0]
+
+
+def test_a_stream_has_no_second_worker_unless_it_shares_or_the_user_vouches_for_it() -> None:
+    stream = {**CPU, "cores": 4, "iterable_dataset": True}
+    auto, written = knob("num_workers", "auto"), knob("num_workers", [0, 1, 2])
+    kept, dropped = active([auto], {**stream, "stream_sharing": "unknown"})
     assert kept[0].choices == (0, 1)
-    assert "IterableDataset" in dropped[0] and "get_worker_info" in dropped[0]
-    kept, dropped = active([workers], stream, stream_workers=True)
+    assert "IterableDataset" in dropped[0] and "search_space.num_workers.choices=" in dropped[0]
+    kept, dropped = active([written], {**stream, "stream_sharing": "unknown"})
     assert kept[0].choices == (0, 1, 2)
-    assert dropped == []
+    assert dropped[0].startswith("num_workers is searched as written, although")
+    kept, dropped = active([written], {**stream, "stream_sharing": "repeated"})
+    assert kept[0].choices == (0, 1)
+    assert "each of two workers was seen to give all of it" in dropped[0]
+    kept, dropped = active([auto], {**stream, "stream_sharing": "shared"})
+    assert kept[0].choices == (0, 1, 2, 4) and dropped == []
 
 
 def test_auto_bounds_and_choices_are_numbers_afterwards() -> None:
@@ -127,3 +161,15 @@ def test_a_users_own_larger_range_is_respected() -> None:
     kept, dropped = active([knob("num_workers", [0, 2, 16])], CPU)
     assert kept[0].choices == (0, 2, 16)
     assert dropped == []
+
+
+def test_knobs_with_the_same_reason_share_a_line_that_names_each() -> None:
+    cuda = [knob(name, [False, True], requires=["cuda"]) for name in ("pin_memory", "non_blocking")]
+    cudnn = knob("cudnn_benchmark", [False, True], requires=["cudnn"])
+    _, dropped = active([cuda[0], cudnn, cuda[1]], CPU)
+    assert dropped[0] == (
+        "pin_memory and non_blocking are not searched: "
+        "each needs this: the workload runs on a CUDA device"
+    )
+    assert dropped[1].startswith("cudnn_benchmark is not searched: it needs this: ")
+    assert len(dropped) == 2

@@ -10,7 +10,7 @@ from simulated import Clock, SimulatedRunner, Watching
 
 from hotlap.job import Job, Window
 from hotlap.settings import Settings
-from objectives import Throughput
+from objectives import Objective, Throughput
 from search_spaces import Knob, Space
 from studies import (
     Budget,
@@ -57,6 +57,7 @@ class Replay:
         window_s: float = 4.0,
         search: Mapping[str, Any] | None = None,
         seed: int = 0,
+        objective: Objective | None = None,
         **machine: Any,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,13 +66,14 @@ class Replay:
         self.seen = Watching()
         self.budget = Budget(budget_s, clock=self.clock)
         job = Job("simulated.workload", window=Window(max_s=window_s))
-        self.lab = Lab(self.runner, job, folder, Throughput(), self.seen)
+        objective = objective or Throughput()
+        self.lab = Lab(self.runner, job, folder, objective, self.seen)
         self.base = base
         self.space = Space([Knob.from_mapping(n, k) for n, k in knobs.items()], base)
         self.ledger = Ledger(
             folder,
             "study",
-            "maximize",
+            objective.direction,
             samplers.make(sampler, seed, 8, constraints_of),
             pruners.make(pruner),
             {f"search_space.{n}": k.get("choices") for n, k in knobs.items()},
@@ -90,11 +92,16 @@ class Replay:
         rounds = Rounds(self.lab, "confirm", self.budget.left, 8, **options)
         return confirm(rounds, arms)
 
-    def studied(self, expert: Settings = EXPERT, gate: Any = None, **plan: Any) -> Found:
+    def studied(self, expert: Settings = EXPERT, make_gate: Any = None, **plan: Any) -> Found:
         """The whole course."""
-        more = {"gate": gate} if gate else {}
         course = Course(
-            self.lab, self.search, self.space, self.budget, Plan(**plan), self.seen, **more
+            self.lab,
+            self.search,
+            self.space,
+            self.budget,
+            Plan(**{"diagnose": False, "repeat_s": 1.0, **plan}),
+            self.seen,
+            make_gate=make_gate,
         )
         return course.run(self.base, expert)
 

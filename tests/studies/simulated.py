@@ -59,6 +59,8 @@ class SimulatedRunner:
         drift: The machine's speed at a time (seconds), 1 is normal.
         seed: Of the noise.
         interrupt_at: Ctrl-C in the trial with this number of order.
+        compile_s: Seconds that settings compile for.
+        n_epoch_steps: Steps in an epoch.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class SimulatedRunner:
         drift: Callable[[float], float] = lambda t: 1.0,
         seed: int = 0,
         interrupt_at: int | None = None,
+        compile_s: Callable[[Settings], float] = lambda settings: 0.0,
+        n_epoch_steps: int | None = None,
     ) -> None:
         self._clock = clock
         self._rate = rate
@@ -80,6 +84,8 @@ class SimulatedRunner:
         self._drift = drift
         self._random = random.Random(seed)
         self._interrupt_at = interrupt_at
+        self._compile_s = compile_s
+        self._n_epoch_steps = n_epoch_steps
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
@@ -135,13 +141,20 @@ class SimulatedRunner:
         fault = self._fails(settings)
         process = 1 + self._random.gauss(0, self._process_noise)
         spend(STARTUP_S)
-        emit("built", startup_s=STARTUP_S, num_workers=settings.num_workers)
+        emit(
+            "built",
+            startup_s=STARTUP_S,
+            num_workers=settings.num_workers,
+            n_epoch_steps=self._n_epoch_steps,
+        )
         if fault == "hang":
             spend(job.window.first_step_s)
             raise Stopped("timeout", f"no step was done within {job.window.first_step_s:g} s")
+        compile_s = self._compile_s(settings)
+        spend(compile_s)
         for _ in range(N_WARMUP):
             emit("warmup", **self._block(settings, process, spend))
-        emit("warm", warmup_s=N_WARMUP * BLOCK_S, reason="settled")
+        emit("warm", warmup_s=N_WARMUP * BLOCK_S, reason="settled", compile_s=compile_s)
         for i in range(max(2, round(job.window.max_s / BLOCK_S))):
             if fault and i == 1:
                 raise Stopped(fault, FAILURES[fault])  # type: ignore[arg-type]

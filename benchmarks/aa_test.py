@@ -1,0 +1,148 @@
+"""A speedup is found where there is one, and none where there is none; with neighbours and without.
+
+    python -m benchmarks.aa_test
+    python -m benchmarks.aa_test --studies 10 --kinds noisy
+
+The confirm stage as it is in a study (fresh processes, interleaved rounds, its own rules when to
+end), many times over, on a workload whose work is known by construction (benchmarks/known_work.py):
+
+- `quiet`: the baseline against settings that do the same. A speedup, or a slowdown, is said in at
+  most 5 % of the studies.
+- `noisy`: the same while busy loops on half of the cores are switched on and off at random.
+- `known`: with the same neighbours, settings that do 1.5 times less work. The interval that is
+  printed holds 1.5 in at least 95 % of the studies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.known_work import SPEEDUP  # noqa: E402
+from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from benchmarks.neighbour import Neighbour  # noqa: E402
+from hotlap.job import Job, Window  # noqa: E402
+from hotlap.measurement import Rate  # noqa: E402
+from hotlap.settings import Settings  # noqa: E402
+from objectives import Throughput  # noqa: E402
+from runners.process import ProcessRunner  # noqa: E402
+from studies import Lab, Rounds, confirm  # noqa: E402
+
+BASELINE = Settings(intraop_threads=1)
+SAME = Settings(intraop_threads=1, cudnn_benchmark_limit=11)
+LESS_WORK = Settings(intraop_threads=1, cudnn_benchmark=True)
+
+KINDS = {"quiet": SAME, "noisy": SAME, "known": LESS_WORK}
+
+WINDOW = Window(max_s=0.6, min_s=0.3, block_s=0.06, max_warmup_s=1.0)
+MAX_ROUNDS = 8
+CLAIM = 0.05
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one study said.
+
+    Attributes:
+        speedup: With its interval.
+        n_rounds: Rounds that it took.
+        busy: Share of the CPU that others used meanwhile, 0..1, the mean over the trials.
+    """
+
+    speedup: Rate
+    n_rounds: int
+    busy: float
+
+    def holds(self, truth: float) -> bool:
+        """Whether the interval holds the truth."""
+        return self.speedup.low <= truth <= self.speedup.high
+
+
+class Silent:
+    """Nobody watches."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **more: None
+
+
+def study(runner: ProcessRunner, folder: Path, other: Settings, seed: int) -> Answer:
+    """One confirm stage of `other` against the baseline."""
+    job = Job("benchmarks.known_work.known_work", window=WINDOW, import_path=(str(ROOT),))
+    lab = Lab(runner, job, folder, Throughput(), Silent())
+    rounds = Rounds(lab, "confirm", lambda: 1e6, MAX_ROUNDS, seed)
+    proof = confirm(rounds, {"baseline": BASELINE, "other": other})
+    baseline, arm = proof.arms
+    shares = [t.run.measurement.other_cpu_share for a in proof.arms for t in a.trials.values()]
+    return Answer(arm.speedup(baseline), proof.n_rounds, sum(shares) / len(shares))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it; 0 if every kind keeps its claim."""
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("--studies", type=int, default=40, help="of each kind (%(default)s)")
+    arguments.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    arguments.add_argument("--neighbours", type=int, help="busy loops (half of the cores)")
+    arguments.add_argument("--seed", type=int, default=0)
+    given = arguments.parse_args(argv)
+    n = given.neighbours or max(1, (os.cpu_count() or 2) // 2)
+    print(f"{versions()}\n{uptime()}", flush=True)
+    kept = True
+    with ProcessRunner(preload=("torch",), gpu_watch=False) as runner:
+        for kind in given.kinds:
+            answers = []
+            for i in range(given.studies):
+                seed = given.seed + i
+                with (
+                    TemporaryDirectory() as folder,
+                    contextlib.nullcontext() if kind == "quiet" else Neighbour(n, seed),
+                ):
+                    answers.append(study(runner, Path(folder), KINDS[kind], seed))
+                if sys.stderr.isatty():
+                    print(f"\r{kind}: {i + 1} of {given.studies}", end="", file=sys.stderr)
+            print(summary(kind, answers), flush=True)
+            kept &= wrong(kind, answers) <= CLAIM * len(answers)
+    print(uptime())
+    print("PASS" if kept else "FAIL", f"at most {CLAIM:.0%} of the answers are wrong")
+    return 0 if kept else 1
+
+
+def wrong(kind: str, answers: Sequence[Answer]) -> int:
+    """How many answers are wrong: a difference where there is none, or an interval that misses."""
+    if kind == "known":
+        return sum(not answer.holds(SPEEDUP) for answer in answers)
+    return sum(answer.speedup.low > 1 for answer in answers)
+
+
+def summary(kind: str, answers: Sequence[Answer]) -> str:
+    """One kind in a line or two."""
+    n = len(answers)
+    values = sorted(answer.speedup.value for answer in answers)
+    widths = sorted(answer.speedup.precision for answer in answers)
+    truth = SPEEDUP if kind == "known" else 1.0
+    held = sum(answer.holds(truth) for answer in answers)
+    rounds = sum(answer.n_rounds for answer in answers) / n
+    busy = sum(answer.busy for answer in answers) / n
+    found = f"said faster {sum(a.speedup.low > 1 for a in answers)} of {n}, "
+    found += f"slower {sum(a.speedup.high < 1 for a in answers)}"
+    return (
+        f"{time.strftime('%H:%M:%S')} {kind}: {found}; the interval holds {truth:g} in {held} of "
+        f"{n}; speedups {values[0]:.3f} to {values[-1]:.3f}, median {values[n // 2]:.3f}, half "
+        f"width {widths[n // 2]:.1%} at the median; {rounds:.1f} rounds, others used {busy:.0%}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""How much clock racing saves against fixed windows, at the same final answer.
+
+    python -m benchmarks.racing recorded/*.jsonl
+    python -m benchmarks.racing                  (a synthetic table, to see what it prints)
+
+Whole studies replayed on recorded tables (docs/tables.md), for many seeds, with the same noise for
+each arm:
+
+- fixed: every trial has its whole window;
+- precise: a window ends as soon as its interval is narrow (`window.precision`);
+- racing: as precise, and a trial ends as soon as it has lost (the default).
+
+First, all arms walk the whole space in one order (`sampler=brute_force`): the clock until its last
+trial is done, then the true rate of what each froze, as the share that it stays behind the table's
+best (regret). Second, the default sampler within one budget: how many settings values each arm
+could try, and the regret. In every arm a trial four times slower than the best one's ends within
+its warm-up, so the figures are what racing adds to that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.replay_study import Replayed, replay_study  # noqa: E402
+from benchmarks.synthetic_table import write  # noqa: E402
+from benchmarks.trial_overhead import quantile  # noqa: E402
+from hotlap.errors import UserInputError  # noqa: E402
+from runners.table import Table  # noqa: E402
+
+ARMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "fixed": ("none", ("window.precision=0.000001",)),
+    "precise": ("none", ()),
+    "racing": ("racing", ()),
+}
+"""Name -> pruner and further overrides."""
+
+WITHOUT_END_S = 1e6
+"""A budget that no walk through a table uses up."""
+
+
+def main(argv: list[str]) -> int:
+    """Print both tables of every recorded table; 1 if the answers differ, 2 if one is damaged."""
+    args = arguments(argv)
+    try:
+        with TemporaryDirectory() as folder:
+            paths = args.tables or [write(Path(folder) / "synthetic.jsonl")]
+            same = [report(Table.read(path), args.seeds, args.budget_s) for path in paths]
+    except UserInputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0 if all(same) else 1
+
+
+def arguments(argv: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.racing", description=(__doc__ or "").partition("\n\n")[0]
+    )
+    parser.add_argument("tables", nargs="*", type=Path, help="recorded tables")
+    parser.add_argument("--seeds", type=int, default=30, help="studies for each arm")
+    parser.add_argument("--budget-s", type=float, default=600.0, help="of the second comparison")
+    return parser.parse_args(argv)
+
+
+def report(table: Table, n_seeds: int, budget_s: float) -> bool:
+    """Print what one table says. Returns whether racing's answer is as good as that of `fixed`."""
+    kind = "SYNTHETIC table" if table.header.get("synthetic") else "table"
+    n_settings = len({row.settings.key() for row in table.rows})
+    print(f"\n{kind} {table.path.name}: {table.name}, {n_settings} settings, {n_seeds} seeds")
+    walks = {arm: walked(table, arm, n_seeds) for arm in ARMS}
+    print(
+        f"{'the same trials':18}{'clock':>10}{'saved':>8}{'10..90 %':>16}"
+        f"{'regret, median, 90 %':>24}"
+    )
+    for arm, studies in walks.items():
+        saved = savings(walks["fixed"], studies)
+        spread = f"{quantile(saved, 0.1):.0%} .. {quantile(saved, 0.9):.0%}"
+        clock = f"{median(study.searched_s for study in studies):,.0f} s"
+        print(f"{arm:18}{clock:>10}{median(saved):>8.0%}{spread:>16}{regrets(studies):>24}")
+    print(f"{f'within {budget_s:g} s':18}{'tried':>10}{'':24}{'regret, median, 90 %':>24}")
+    for arm, (pruner, words) in ARMS.items():
+        studies = [
+            replay_study(table, seed, budget_s, pruner=pruner, words=words)
+            for seed in range(n_seeds)
+        ]
+        tried = f"{median(study.n_tried for study in studies):g}"
+        print(f"{arm:18}{tried:>10}{'':24}{regrets(studies):>24}")
+    return same_answer(walks["fixed"], walks["racing"])
+
+
+def walked(table: Table, arm: str, n_seeds: int) -> list[Replayed]:
+    """A walk through the whole space for each seed."""
+    pruner, words = ARMS[arm]
+    return [
+        replay_study(table, seed, WITHOUT_END_S, "brute_force", pruner, words)
+        for seed in range(n_seeds)
+    ]
+
+
+def savings(fixed: Sequence[Replayed], other: Sequence[Replayed]) -> list[float]:
+    """The share of the clock (0..1) that `other` saved until the end of its search, by seed."""
+    return [1 - b.searched_s / a.searched_s for a, b in zip(fixed, other, strict=True)]
+
+
+def same_answer(fixed: Sequence[Replayed], racing: Sequence[Replayed]) -> bool:
+    """Whether racing's answers are as good, to 1 % of the rate at the median of the seeds."""
+    worse = [b.regret - a.regret for a, b in zip(fixed, racing, strict=True)]
+    return median(worse) <= 0.01
+
+
+def regrets(studies: Sequence[Replayed]) -> str:
+    """The median and the 90 % quantile of the regrets."""
+    found = [study.regret for study in studies]
+    return f"{median(found):.1%}, {quantile(found, 0.9):.1%}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

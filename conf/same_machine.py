@@ -1,0 +1,51 @@
+"""A study goes on only where it began: rates of two machines say nothing about each other."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conf.fault import Fault
+from conf.sources import shown
+from search_spaces.hardware import machine_facts
+
+
+def another_machine(folder: Path, words: Sequence[str]) -> Fault | None:
+    """What is wrong if the study in `folder` was begun on a machine of another kind.
+
+    Args:
+        folder: The study's.
+        words: The overrides that begin such a study.
+    """
+    try:
+        then = json.loads((folder / "facts.json").read_text())
+    except (OSError, ValueError):  # it has none yet; a damaged file is told when it is used
+        return None
+    here = machine_facts()
+    before, now = _kind(then, then), _kind(here, then)
+    differing = [
+        f"{name} {value} then and {now[name]} here"
+        for name, value in before.items()
+        if value != now[name]
+    ]
+    if not differing:
+        return None
+    return Fault(
+        what=f"the study was begun on another machine: {'; '.join(differing)}",
+        where=f"command line: resume={shown(folder)}",
+        right="all trials of a study run on machines of one kind, else they cannot be compared",
+        cure=f"{shlex.join(words)}, without resume=, for a study of its own here",
+        key="resume",
+    )
+
+
+def _kind(machine: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, str]:
+    """What must be alike, in words; the GPUs only where the study uses one."""
+    gpus = [str(gpu["name"]) for gpu in machine.get("gpus", ())]
+    alike = {"the CPU was": machine.get("cpu"), "the usable cores were": machine.get("cores")}
+    if str(study.get("device", "")).startswith("cuda"):
+        alike["the visible GPUs were"] = ", ".join(gpus) or "none"
+    return {name: str(value) for name, value in alike.items()}

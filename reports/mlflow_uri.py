@@ -1,0 +1,46 @@
+"""Where MLflow keeps the runs: a server, or an SQLite file with its artifacts beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+SQLITE = "sqlite:///"
+
+
+def tracking_uri(database: Path, configured: str | None = None) -> str:
+    """The environment's MLFLOW_TRACKING_URI, else the `configured` one, else the SQLite file.
+
+    A relative SQLite path is made absolute: the command that is printed must work in any folder.
+    """
+    uri = os.environ.get(URI_VARIABLE) or configured
+    if not uri:
+        return SQLITE + _in_url(database.resolve())
+    path = uri.removeprefix(SQLITE)
+    if path == uri or path.startswith("/"):
+        return uri
+    return f"{SQLITE}{_in_url(Path.cwd())}/{path}"
+
+
+def artifacts_beside(uri: str) -> str | None:
+    """The URI of the folder beside an SQLite file; None where a server chooses its own."""
+    if not uri.startswith(SQLITE):
+        return None
+    path = unquote(uri.removeprefix(SQLITE).partition("?")[0])
+    return (Path(path).parent / "mlartifacts").as_uri()
+
+
+def is_server(uri: str) -> bool:
+    """Whether `uri` is that of a tracking server."""
+    return uri.startswith(("http://", "https://"))
+
+
+def _in_url(path: Path) -> str:
+    """The path as SQLAlchemy reads it back: a `?` would begin the query, a %41 be an A.
+
+    No other character is escaped: MLflow makes the folders of the path as they stand in the URL.
+    """
+    return re.sub(r"\?|%(?=[0-9A-Fa-f]{2})", lambda found: quote(found[0]), str(path))

@@ -1,0 +1,72 @@
+import re
+
+import pytest
+
+from benchmarks import racing
+from benchmarks.replay_study import replay_study
+from benchmarks.synthetic_table import write
+from runners.table import Table
+
+KNOBS = ("num_workers", "prefetch_factor", "memory_format", "amp")
+"""36 settings: a walk through them takes a fraction of a second."""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "synthetic.jsonl"
+    return Table.read(write(path, knobs=KNOBS))
+
+
+@pytest.fixture(scope="module")
+def walks(table):
+    return {arm: racing.walked(table, arm, n_seeds=2) for arm in racing.ARMS}
+
+
+def in_order(study):
+    return list(dict.fromkeys(trial.settings.key() for trial in study.trials))
+
+
+def test_all_arms_walk_through_the_same_trials_in_the_same_order(table, walks):
+    for seed in range(2):
+        orders = [in_order(studies[seed]) for studies in walks.values()]
+        assert orders[0] == orders[1] == orders[2] and len(orders[0]) == 36
+
+
+def test_racing_saves_clock_and_gives_the_same_answer(walks):
+    saved = {arm: racing.savings(walks["fixed"], studies) for arm, studies in walks.items()}
+    assert saved["fixed"] == [0.0, 0.0]
+    assert all(share > 0.05 for share in saved["precise"])
+    assert all(r > p + 0.05 for r, p in zip(saved["racing"], saved["precise"], strict=True))
+    assert racing.same_answer(walks["fixed"], walks["racing"])
+
+
+def test_windows_are_whole_in_the_fixed_arm(walks):
+    ran = {t.settings.key(): t for t in reversed(walks["fixed"][0].trials) if t.outcome == "ok"}
+    assert min(t.end_s - t.start_s for t in ran.values()) > 8.0
+
+
+def test_the_command_prints_both_comparisons_and_says_that_a_table_is_synthetic(table, capsys):
+    assert racing.main(["--seeds", "1", "--budget-s", "120", str(table.path)]) == 0
+    out = capsys.readouterr().out
+    assert "SYNTHETIC table synthetic.jsonl: synthetic, 36 settings, 1 seeds" in out
+    assert (
+        re.findall(r"^(fixed|precise|racing) .*%$", out, re.MULTILINE)
+        == ["fixed", "precise", "racing"] * 2
+    )
+
+
+def test_a_damaged_table_is_told_with_code_2(tmp_path, capsys):
+    path = tmp_path / "table.jsonl"
+    path.write_text("{}\n")
+    assert racing.main([str(path)]) == 2
+    assert "table.jsonl:1: " in capsys.readouterr().err
+
+
+def test_racing_leaves_time_for_more_trials_within_a_budget(table):
+    tried = {
+        arm: sum(
+            replay_study(table, seed, 300, "random", pruner, words).n_tried for seed in range(3)
+        )
+        for arm, (pruner, words) in racing.ARMS.items()
+    }
+    assert tried["racing"] > tried["fixed"]

@@ -1,0 +1,103 @@
+"""`runner=replay` takes its subject from the table, and `record=` is checked."""
+
+import json
+
+import pytest
+
+from benchmarks.synthetic_table import write
+from conf.workload import job_of
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "table.jsonl")
+
+
+def test_a_replay_needs_no_model_and_takes_everything_from_the_table(ask, table):
+    ran = ask("runner=replay", "runner.table=table.jsonl", "budget=5m", "sampler=random")
+    assert ran.code == 0, ran.err
+    (config,) = ran.configs
+    assert config.runner.name == "replay" and config.runner.table == str(table)
+    assert config.name == "synthetic" and config.tracking.name == "none"
+    assert list(config.search_space) == list(json.loads(table.read_text().splitlines()[0])["space"])
+    assert config.search_space["num_workers"].choices == [0, 1, 2, 4, 8]
+    assert config.search_space["prefetch_factor"].when.above == 0
+    assert config.search_space["amp"].numerics == "precision"
+    assert config.settings["num_workers"] == 0
+    assert job_of(config) == ("synthetic", {})
+    assert (config.budget, config.sampler.name) == ("5m", "random")
+
+
+def test_a_table_keeps_the_function_and_the_words_of_its_full_run(ask, tmp_path):
+    path = write(tmp_path / "table.jsonl")
+    first, _, rest = path.read_text().partition("\n")
+    header = json.loads(first)
+    header["workload"] = {"name": "mine", "function": "my.make", "args": {"width": 3}}
+    header["workload"]["words"] = ["+model=mine", "model.width=3"]
+    path.write_text(json.dumps(header) + "\n" + rest)
+    assert ask("runner=replay", "runner.table=table.jsonl", "+model=digits_mlp").code == 2
+    (config,) = ask("runner=replay", "runner.table=table.jsonl").configs
+    assert job_of(config) == ("my.make", {"width": 3})
+    assert config.name == "mine" and config.words == ["+model=mine", "model.width=3"]
+
+
+def test_mlflow_can_be_asked_for_in_a_replay(ask, table):
+    ran = ask("runner=replay", "runner.table=table.jsonl", "tracking=mlflow")
+    assert ran.configs[0].tracking.name == "mlflow"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "runner=replay plays a recorded table, and none is named"),
+        (("runner.table=other.jsonl",), "other.jsonl: it cannot be read"),
+        (("runner.table=broken.jsonl",), "broken.jsonl:2: no JSON object"),
+        (("runner.table=table.jsonl", "search_space=[amp]"), "would change what the table has"),
+        (("runner.table=table.jsonl", "settings.amp=bf16"), "'settings.amp=bf16' would change"),
+        (("runner.table=table.jsonl", "+model=resnet18"), "recorded with synthetic, not with"),
+        (
+            ("runner.table=table.jsonl", "record=new.jsonl", "sampler=brute_force"),
+            "record= would record trials that are only played",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_replay_is_one_mistake_with_its_cure(ask, table, words, says):
+    text = table.read_text().splitlines()
+    (table.parent / "broken.jsonl").write_text("\n".join([text[0], "oh", *text[2:]]) + "\n")
+    ran = ask("runner=replay", *words)
+    assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
+    assert says in ran.err and "    type:  " in ran.err
+
+
+def test_a_full_run_cannot_be_played(ask):
+    ran = ask("runner=replay", "+model=digits_mlp", primary="train")
+    assert ran.code == 2 and "a full run cannot be played" in ran.err
+
+
+def test_a_recording_walks_the_whole_space(ask):
+    ran = ask("+model=digits_mlp", "sampler=brute_force", "record=new table=1.jsonl")
+    assert ran.code == 0, ran.err
+    assert ran.configs[0].record == "new table=1.jsonl" and ran.configs[0].record_repeats == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says", "cure"),
+    [
+        (("record=t.jsonl",), "and the sampler is tpe", "sampler=brute_force"),
+        (("record=.", "sampler=brute_force"), "not the name of a file", "record=table.jsonl"),
+        (
+            ("record=t.jsonl", "sampler=brute_force", "budget=5m"),
+            "takes as long as the space needs",
+            "n_trials=50",
+        ),
+        (
+            ("record=t.jsonl", "sampler=brute_force", "record_repeats=0"),
+            "record_repeats is 0",
+            "record_repeats=1",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_recording_is_told(ask, words, says, cure):
+    ran = ask("+model=digits_mlp", *words)
+    assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
+    assert says in ran.err and f"type:  {cure}" in ran.err

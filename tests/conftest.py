@@ -1,0 +1,39 @@
+import pytest
+
+MY_JOB = """
+import torch
+from hotlap import Workload
+
+def make(batch_size=16):
+    rows = torch.utils.data.TensorDataset(torch.randn(256, 8), torch.randint(0, 2, (256,)))
+    return Workload(
+        model=torch.nn.Linear(8, 2),
+        dataset=rows,
+        loss=lambda model, batch: torch.nn.functional.cross_entropy(model(batch[0]), batch[1]),
+        optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=0.1, **kernel),
+        batch_size=batch_size,
+    )
+
+def broken():
+    raise FileNotFoundError("my_data/rows.pt: these rows were never there")
+
+def breaks_in_a_step():
+    workload = make()
+    workload.loss = my_loss
+    return workload
+
+def my_loss(model, batch):
+    raise IndexError("class 10 of 10")
+"""
+
+
+@pytest.fixture
+def users_folder(tmp_path):
+    """A user's own folder: my_job.py and an option of `model` for each of its functions."""
+    (tmp_path / "my_job.py").write_text(MY_JOB)
+    (tmp_path / "my_conf" / "model").mkdir(parents=True)
+    for name in ("make", "broken", "breaks_in_a_step"):
+        (tmp_path / "my_conf" / "model" / f"{name}.yaml").write_text(
+            f"# @package _global_\nmodel:\n  workload: my_job.{name}\n"
+        )
+    return tmp_path

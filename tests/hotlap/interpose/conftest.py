@@ -1,0 +1,69 @@
+"""Scripts in processes of their own, plain and under `hotlap run`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
+
+
+class Runs:
+    """Runs commands in a folder; `hotlap` comes from this clone."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+    def plain(self, *words, **more):
+        return self._run([sys.executable, *words], **more)
+
+    def hotlap(self, settings, *words, **more):
+        path = self.folder / "frozen.yaml"
+        path.write_text(settings)
+        return self._run([*self.command(path), *words], **more)
+
+    def command(self, path):
+        return [sys.executable, "-m", "hotlap", "run", "--settings", str(path)]
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def _run(self, words, env=None, **more):
+        return subprocess.run(
+            [str(word) for word in words],
+            cwd=self.folder,
+            env={**self.env, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=250,
+            **more,
+        )
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return Runs(tmp_path)
+
+
+@pytest.fixture
+def interpose():
+    """Interposition on this very process, taken away at the test's end."""
+    from hotlap.interpose import Imposed
+    from hotlap.interpose.interposition import Interposition
+
+    there = []
+
+    def begin(override=(), observe=False, **values):
+        there.append(Interposition(Imposed.of(values, override), observe).install())
+        return there[-1]
+
+    yield begin
+    for interposition in reversed(there):
+        interposition.remove()

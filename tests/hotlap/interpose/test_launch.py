@@ -1,0 +1,178 @@
+"""A script under `hotlap run` meets what it meets under plain Python: no torch is needed here."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+
+NOTHING = "settings: {}\n"
+
+LOOK = """\
+import os, sys, threading
+import sibling
+print(__name__, __file__, __package__, __spec__ and __spec__.name, __doc__)
+print(sorted(globals()))
+print(sys.argv, sys.path[0] == os.getcwd(), sys.path[0], os.getcwd())
+print(type(__loader__).__name__, sys.modules["__main__"].__dict__ is globals())
+print(__builtins__, sorted(n for n in sys.modules if n.startswith("torch")))
+print(sys.stdin.read())
+"""
+
+ARGUMENTS = ["--lr=0.1", "--name", "a=b, c", "~x", "it's", '"q"', "", "--settings", "--", "-m"]
+
+
+def same(runs, words, settings=NOTHING, **more):
+    """Run both ways; the script must not be able to tell the difference."""
+    plain, ours = runs.plain(*words, **more), runs.hotlap(settings, *words, **more)
+    assert ours.returncode == plain.returncode
+    assert ours.stdout == plain.stdout
+    assert ours.stderr == plain.stderr
+    return ours
+
+
+@pytest.mark.parametrize("name", ["look.py", "x=1/my folder/look at it.py"])
+def test_a_script_sees_its_arguments_names_paths_and_input_as_ever(runs, name):
+    script = runs.file(name, LOOK)
+    (script.parent / "sibling.py").write_text("")
+    done = same(runs, [name, *ARGUMENTS], input="typed\n")
+    assert "typed" in done.stdout and repr(ARGUMENTS)[1:-1] in done.stdout
+
+
+def test_a_link_to_a_script_finds_the_modules_beside_the_script(runs):
+    runs.file("there/look.py", LOOK)
+    runs.file("there/sibling.py", "")
+    (runs.folder / "link.py").symlink_to("there/look.py")
+    assert same(runs, ["link.py"], input="").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["package.train", "package"])
+def test_a_module_of_a_package_runs_with_its_relative_imports(runs, name):
+    text = LOOK.replace("import sibling", "from . import sibling")
+    for file in ("package/train.py", "package/__main__.py"):
+        runs.file(file, text)
+    runs.file("package/__init__.py", "import sys; print('while imported', sys.argv[1:])")
+    runs.file("package/sibling.py", "")
+    done = same(runs, ["-m", name, *ARGUMENTS], input="")
+    assert "while imported" in done.stdout and "__main__" in done.stdout
+
+
+def test_an_installed_program_is_found_by_its_name(runs):
+    program = runs.file("bin/my-train", f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\n")
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    done = runs.hotlap(NOTHING, "my-train", "--lr", "0.1", env={"PATH": path})
+    assert (done.returncode, done.stdout) == (0, "['--lr', '0.1']\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("sys.exit()", 0),
+        ("sys.exit(7)", 7),
+        ("sys.exit('a sentence')", 1),
+        ("1 / 0", 1),
+        ("from_a_function()", 1),
+        ("raise KeyboardInterrupt", -signal.SIGINT),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+        ("os._exit(3)", 3),
+        ("def broken(:", 1),
+    ],
+)
+def test_a_script_ends_as_ever(runs, ending, code):
+    text = f"import os, signal, sys\ndef from_a_function():\n    raise OSError('x')\n{ending}\n"
+    runs.file("end.py", text)
+    plain, ours = runs.plain("end.py"), runs.hotlap(NOTHING, "end.py")
+    assert ours.returncode == plain.returncode == code
+    if "Keyboard" not in ending:
+        assert ours.stderr == plain.stderr and "hotlap" not in ours.stderr
+
+
+def test_threads_and_exit_handlers_still_have_the_script_s_names(runs):
+    runs.file(
+        "late.py",
+        "import atexit, pickle, threading, time\n"
+        "class Mine: pass\n"
+        "def late(): time.sleep(0.2); print('thread', pickle.loads(pickle.dumps(Mine())) is None)\n"
+        "atexit.register(lambda: print('exit', pickle.dumps(Mine()) and True))\n"
+        "threading.Thread(target=late).start()\n",
+    )
+    done = same(runs, ["late.py"])
+    assert done.stdout == "thread False\nexit True\n"
+
+
+def test_processes_that_the_script_starts_import_the_script_and_not_hotlap(runs):
+    runs.file(
+        "spawns.py",
+        "import multiprocessing, sys\n"
+        "def work(queue): queue.put((__name__, 'hotlap' in sys.modules))\n"
+        "if __name__ == '__main__':\n"
+        "    multiprocessing.set_start_method('spawn')\n"
+        "    queue = multiprocessing.Queue()\n"
+        "    child = multiprocessing.Process(target=work, args=(queue,))\n"
+        "    child.start(); print(queue.get()); child.join()\n",
+    )
+    assert same(runs, ["spawns.py"]).stdout == "('__mp_main__', False)\n"
+
+
+def test_signal_handlers_are_those_that_python_sets(runs):
+    runs.file(
+        "handlers.py",
+        "import signal\nprint([signal.getsignal(n) for n in sorted(signal.valid_signals())\n"
+        "       if n not in (9, 19)])\n",
+    )
+    ours, plain = runs.hotlap(NOTHING, "handlers.py"), runs.plain("handlers.py")
+    assert ours.stdout.partition(" at 0x")[0] == plain.stdout.partition(" at 0x")[0]
+
+
+def test_warnings_are_shown_as_ever(runs):
+    runs.file("warns.py", "import warnings\nwarnings.warn('old', DeprecationWarning)\n")
+    assert "warns.py:2: DeprecationWarning: old" in same(runs, ["warns.py"]).stderr
+
+
+def test_a_script_on_a_terminal_has_the_terminal(runs):
+    path = runs.file("frozen.yaml", NOTHING)
+    runs.file("asks.py", "import sys; print(sys.stdin.isatty(), sys.stdout.isatty())")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*runs.command(path), "asks.py"],
+        cwd=runs.folder, env=runs.env, stdin=theirs, stdout=theirs, stderr=theirs,
+    ) as child:  # fmt: skip
+        assert child.wait(timeout=60) == 0
+    assert os.read(ours, 1024).split() == [b"True", b"True"]
+    os.close(ours)
+    os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nowhere.py"], "there is no script nowhere.py here"),
+        (["."], ". is a folder; give the script in it"),
+        (["ls"], "is no Python program"),
+        (["-m", "no_such.module"], "there is no module no_such.module that can be run"),
+        (["--lr", "0.1"], "--lr is no option of `hotlap run`"),
+        ([], "the script is missing"),
+        (["-m"], "the script is missing"),
+    ],
+)
+def test_wrong_input_is_told_in_a_sentence_with_code_2(runs, words, sentence):
+    done = runs.hotlap(NOTHING, *words)
+    assert done.returncode == 2 and sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_settings_file_is_told_before_the_script_begins(runs):
+    runs.file("script.py", "print('begun')")
+    done = runs.hotlap("settings: {num_wokers: 4}\n", "script.py")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "did you mean 'num_workers'?" in done.stderr
+
+
+def test_a_missing_module_of_a_package_is_the_script_s_own_error(runs):
+    runs.file("package/__init__.py", "import not_installed_anywhere")
+    runs.file("package/train.py", "")
+    done = runs.hotlap(NOTHING, "-m", "package.train")
+    assert done.returncode == 1 and "No module named 'not_installed_anywhere'" in done.stderr

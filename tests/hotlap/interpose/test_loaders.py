@@ -1,0 +1,149 @@
+"""Loader settings reach every DataLoader; what clashes is changed together, the rest is kept."""
+
+import inspect
+import pickle
+
+import pytest
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    TensorDataset,
+)
+
+ROWS = TensorDataset(torch.arange(24))
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(range(8))
+
+
+class Eager(DataLoader):
+    """Begins in its constructor, as some libraries' loaders do."""
+
+    def __init__(self, rows, **more):
+        super().__init__(rows, 4, **more)
+        self.first = next(iter(self))
+
+
+def steps(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in loader:
+        model(x.float()[:, None]).sum().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"num_workers": 2, "persistent_workers": True, "prefetch_factor": 4, "timeout": 60},
+        {"num_workers": 1, "multiprocessing_context": "fork"},
+        {"batch_sampler": BatchSampler(RandomSampler(ROWS), 3, False)},
+        {"sampler": SequentialSampler(ROWS), "drop_last": True},
+        {"batch_size": None},
+    ],
+)
+def test_no_argument_of_a_script_clashes_with_an_imposed_one(interpose, num_workers, own):
+    interpose(num_workers=num_workers)
+    loader = DataLoader(ROWS, **own)
+    assert loader.num_workers == num_workers
+    assert len(list(loader)) == len(loader)
+    for name in ("sampler", "batch_sampler"):
+        assert name not in own or getattr(loader, name) is own[name]
+    if num_workers and own.get("prefetch_factor"):  # what is not imposed stays the script's
+        assert loader.prefetch_factor == 4 and loader.persistent_workers and loader.timeout == 60
+
+
+def test_positional_arguments_and_subclasses_that_begin_at_once_are_reached(interpose):
+    seen = interpose(num_workers=1).seen
+    loader = Eager(ROWS, shuffle=True)
+    assert loader.num_workers == 1 and len(loader.first[0]) == 4
+    assert DataLoader(ROWS, 6, True).num_workers == 1
+    assert [one.name for one in seen.loaders] == ["Eager", "DataLoader"]
+    assert seen.loaders[0].imposed == {"num_workers": 1}
+    assert all(__file__ in one.where for one in seen.loaders)
+
+
+def test_a_setting_that_the_script_has_already_changes_nothing(interpose):
+    seen = interpose(num_workers=2, prefetch_factor=2).seen
+    DataLoader(ROWS, num_workers=2)
+    assert seen.loaders[0].imposed == {}
+
+
+def test_a_stream_keeps_its_number_of_workers_and_it_is_told(interpose):
+    interposition = interpose(num_workers=2)
+    assert DataLoader(Stream()).num_workers == 0
+    assert "stream" in interposition.notes[0]["reason"]
+
+
+def test_a_stream_is_overruled_where_override_says_so(interpose):
+    interpose(override=["num_workers"], num_workers=2)
+    assert DataLoader(Stream()).num_workers == 2
+
+
+def test_a_loader_in_sequential_order_keeps_its_order(interpose):
+    interpose(num_workers=1, in_order=False)
+    assert DataLoader(ROWS).in_order and not DataLoader(ROWS, shuffle=True).in_order
+
+
+def test_wrong_arguments_of_a_script_meet_torch_s_own_error(interpose):
+    def message():
+        with pytest.raises(ValueError) as caught:
+            DataLoader(ROWS, num_workers=-1)
+        return str(caught.value)
+
+    plain = message()
+    interpose(num_workers=2, pin_memory=True)
+    assert message() == plain
+    with pytest.raises(TypeError, match="no_such_argument"):
+        DataLoader(ROWS, no_such_argument=1)
+
+
+def test_the_constructor_looks_as_ever_and_a_loader_pickles(interpose):
+    before = inspect.signature(DataLoader.__init__), vars(DataLoader(ROWS)).keys()
+    interpose(num_workers=1)
+    loader = DataLoader(ROWS, 4)
+    assert (inspect.signature(DataLoader.__init__), vars(loader).keys()) == before
+    assert len(pickle.loads(pickle.dumps(loader))) == 6
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("persistent_workers", [False, True])
+def test_the_random_numbers_between_epochs_are_the_plain_script_s(
+    interpose, num_workers, persistent_workers
+):
+    def numbers():
+        torch.manual_seed(0)
+        loader = DataLoader(ROWS, 4, shuffle=True)
+        return [[batch[0].tolist() for batch in loader] + [torch.rand(1)] for _ in range(3)]
+
+    plain = numbers()
+    interpose(num_workers=num_workers, persistent_workers=persistent_workers)
+    assert numbers() == plain
+
+
+def test_the_training_loader_is_the_one_whose_batches_are_followed_by_steps(interpose):
+    seen = interpose().seen
+    training, evaluation = DataLoader(ROWS, 4), DataLoader(ROWS, 8)
+    model = torch.nn.Linear(1, 1)
+    list(evaluation)
+    steps(model, training)
+    list(evaluation)
+    assert seen.training_loaders == [seen.loaders[0]]
+    first, second = seen.loaders
+    assert (first.n_iterators, first.n_batches, first.n_steps) == (1, 6, 6)
+    assert (second.n_iterators, second.n_batches, second.n_steps) == (2, 6, 0)
+
+
+def test_without_interposition_torch_is_as_it_was(interpose):
+    before = DataLoader.__init__, torch.nn.Module.__call__, torch.optim.Optimizer.__init__
+    interposition = interpose(num_workers=2)
+    interposition.remove()
+    after = DataLoader.__init__, torch.nn.Module.__call__, torch.optim.Optimizer.__init__
+    assert after == before and DataLoader(ROWS).num_workers == 0

@@ -1,0 +1,93 @@
+"""The optimizer's kernel is chosen before its first step, by hooks; steps are counted."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+
+def trained(kind=torch.optim.Adam, n_steps=2, **own):
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    optimizer = kind(model.parameters(), lr=0.1, **own)
+    for _ in range(n_steps):
+        step(model, optimizer)
+    return model, optimizer
+
+
+def step(model, optimizer):
+    optimizer.zero_grad()
+    model(torch.ones(3, 4)).square().sum().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize("kernel", ["for_loop", "foreach", "fused"])
+def test_the_kernel_is_in_force_in_every_group_from_the_first_step(interpose, kernel):
+    plain, _ = trained()
+    interpose(optimizer_kernel=kernel)
+    model, optimizer = trained()
+    wanted = {"for_loop": (False, False), "foreach": (True, False), "fused": (False, True)}
+    assert [(g["foreach"], g["fused"]) for g in optimizer.param_groups] == [wanted[kernel]]
+    assert torch.allclose(model.weight, plain.weight, atol=1e-6)
+
+
+def test_a_kernel_that_the_class_does_not_know_leaves_a_note(interpose):
+    interposition = interpose(optimizer_kernel="fused")
+    trained(torch.optim.RMSprop)
+    assert "RMSprop has no argument fused" in interposition.notes[0]["reason"]
+
+
+def test_a_checkpoint_does_not_bring_its_kernel_along(interpose):
+    _, plain = trained(foreach=True)
+    state = copy.deepcopy(plain.state_dict())
+    interpose(optimizer_kernel="fused")
+    model, optimizer = trained()
+    optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["fused"] is True
+    step(model, optimizer)
+
+
+def test_steps_and_optimizers_are_counted_and_twins_are_not(interpose):
+    seen = interpose(observe=True, optimizer_kernel="foreach").seen
+    trained(n_steps=3)
+    trained(torch.optim.SGD, n_steps=2, fused=True)
+    assert (seen.n_steps, seen.n_optimizers_made) == (5, 2)
+    assert [(o.name, o.n_steps, o.own_kernel) for o in seen.optimizers] == [
+        ("Adam", 3, "default"),
+        ("SGD", 2, "fused"),
+    ]
+    assert {"for_loop", "foreach"} <= set(seen.optimizers[0].kernels)
+
+
+def test_step_is_not_replaced_and_schedulers_go_on(interpose):
+    interpose(optimizer_kernel="foreach")
+    model, optimizer = trained()
+    assert "step" not in vars(optimizer)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    step(model, optimizer)
+    schedule.step()
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
+
+
+def test_a_scaler_of_the_script_goes_with_an_imposed_fused_kernel(interpose):
+    plain, _ = trained(torch.optim.SGD, n_steps=4)
+    interpose(optimizer_kernel="fused")
+    model, optimizer = trained(torch.optim.SGD, n_steps=0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    for _ in range(4):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.ones(3, 4)).square().sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert torch.allclose(model.weight, plain.weight, atol=1e-5)
+
+
+def test_with_nothing_imposed_the_groups_are_as_the_script_made_them(interpose):
+    _, plain = trained()
+    interpose()
+    _, optimizer = trained()
+    before, after = (
+        {k: v for k, v in o.param_groups[0].items() if k != "params"} for o in (plain, optimizer)
+    )
+    assert after == before

@@ -1,0 +1,247 @@
+"""Model settings are in force on the outermost module that is trained, and on nothing else."""
+
+import copy
+import gc
+import io
+import pickle
+import weakref
+
+import pytest
+import torch
+from torch import nn
+
+PLAIN_CALL = nn.Module.__call__
+IMAGES = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, images):
+        return {"p": torch.sigmoid(self.out(self.conv(images).mean((2, 3))))}
+
+
+def optimizer_of(*modules):
+    return torch.optim.SGD([p for m in modules for p in m.parameters()], lr=0.1)
+
+
+def train(model, optimizer, x=IMAGES):
+    out = model(x)
+    loss = nn.functional.binary_cross_entropy(out["p"], torch.ones(len(x), 1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def inputs_of(module):
+    seen = []
+    module.register_forward_hook(lambda m, args, out: seen.append((args[0], out)))
+    return seen
+
+
+def test_layout_reaches_parameters_and_inputs_at_the_first_forward_pass(interpose):
+    model = Net()
+    kernel = model.conv.weight
+    interpose(memory_format="channels_last")
+    calls = inputs_of(model.conv)
+    train(model, optimizer_of(model))
+    assert model.conv.weight is kernel
+    assert kernel.is_contiguous(memory_format=torch.channels_last)
+    assert calls[0][0].is_contiguous(memory_format=torch.channels_last)
+    assert IMAGES.is_contiguous()
+
+
+def test_autocast_hands_its_outputs_back_in_float32(interpose):
+    model = Net()
+    seen = interpose(amp="bf16").seen
+    calls = inputs_of(model.out)
+    optimizer = optimizer_of(model)
+    losses = [train(model, optimizer) for _ in range(3)]
+    assert calls[0][1].dtype == torch.bfloat16
+    assert model(IMAGES)["p"].dtype == torch.float32
+    assert losses[2] < losses[0]
+    assert seen.roots[0].refused == {}
+
+
+def test_an_evaluation_runs_in_the_script_s_own_precision(interpose):
+    model = Net()
+    interpose(amp="bf16")
+    optimizer = optimizer_of(model)
+    train(model, optimizer)
+    calls = inputs_of(model.out)
+    with torch.no_grad():
+        model(IMAGES)
+    assert calls[0][1].dtype == torch.float32
+
+
+@pytest.mark.parametrize("kind", ["autocast", "scaler"])
+def test_a_precision_of_the_script_s_own_stays(interpose, kind):
+    interposition = interpose(amp="bf16")
+    model = Net()
+    if kind == "scaler":
+        torch.amp.GradScaler("cpu")
+    else:
+        torch.autocast("cpu", dtype=torch.bfloat16)
+    calls = inputs_of(model.out)
+    train(model, optimizer_of(model))
+    assert calls[0][1].dtype == torch.float32
+    assert __file__ in interposition.seen.own[kind]
+    assert "precision of its own" in interposition.seen.roots[0].refused["amp"]
+
+
+def test_override_lets_autocast_win_over_a_scaler_of_the_script(interpose):
+    interpose(override=["amp"], amp="bf16")
+    torch.amp.GradScaler("cpu")
+    model = Net()
+    calls = inputs_of(model.out)
+    train(model, optimizer_of(model))
+    assert calls[0][1].dtype == torch.bfloat16
+
+
+def test_what_cannot_be_in_force_is_refused_with_a_reason(interpose):
+    seen = interpose(amp="fp16", memory_format="channels_last").seen
+    model = nn.Linear(2, 1)
+    optimizer = optimizer_of(model)
+    model(torch.randn(2, 2)).sum().backward()
+    optimizer.step()
+    refused = seen.roots[0].refused
+    assert "GradScaler" in refused["amp"] and "no 4-D parameter" in refused["memory_format"]
+
+
+def test_a_switched_off_scaler_is_no_precision_of_its_own(interpose):
+    seen = interpose().seen
+    torch.amp.GradScaler("cpu", enabled=False)
+    torch.autocast("cpu", enabled=False)
+    assert seen.own == {}
+
+
+def test_the_root_is_the_outermost_module_that_holds_trained_parameters(interpose):
+    seen = interpose().seen
+    frozen, model, loss = nn.Linear(3, 3), nn.Sequential(nn.Sequential(Net())), nn.MSELoss()
+    optimizer = optimizer_of(model)
+    with torch.no_grad():
+        model(IMAGES)  # an evaluation before the first step
+    frozen(torch.ones(3))
+    loss(frozen(torch.ones(3)), torch.ones(3))
+    train(model, optimizer)
+    assert [(root.name, root.n_forwards, root.input_ranks) for root in seen.roots] == [
+        ("Sequential", 1, [4])
+    ]
+    assert seen.roots[0].has_images and seen.roots[0].dtypes == ["float32"]
+
+
+def test_two_optimizers_have_two_roots(interpose):
+    seen = interpose().seen
+    maker, judge = nn.Linear(2, 192), Net()
+    optimizers = optimizer_of(maker), optimizer_of(judge)
+    for _ in range(3):
+        for optimizer in optimizers:
+            judge(maker(torch.ones(2, 2)).view(2, 3, 8, 8))["p"].sum().backward()
+            optimizer.step()
+    assert [(root.name, root.n_forwards) for root in seen.roots] == [("Linear", 6), ("Net", 6)]
+
+
+def test_when_all_roots_are_found_torch_s_own_call_is_back(interpose):
+    interpose()
+    assert nn.Module.__call__ is PLAIN_CALL  # nothing to look for yet
+    model = Net()
+    optimizer = optimizer_of(model)
+    assert nn.Module.__call__ is not PLAIN_CALL
+    inner = []
+    model.conv.register_forward_hook(lambda *_: inner.append(nn.Module.__call__))
+    train(model, optimizer)
+    assert inner == [PLAIN_CALL]  # submodules, and a compiler that traces them, see nothing
+    assert nn.Module.__call__ is PLAIN_CALL
+
+
+def test_the_model_stays_what_it_was(interpose):
+    plain = Net()
+    train(plain, optimizer_of(plain))
+    interpose(memory_format="channels_last", amp="bf16")
+    model = Net()
+    train(model, optimizer_of(model))
+    assert type(model) is Net and isinstance(model, Net)
+    assert list(model.state_dict()) == list(plain.state_dict())
+    assert vars(model).keys() - vars(plain).keys() == {"_compiled_call_impl"}
+    assert len(model._forward_hooks) == len(model._forward_pre_hooks) == 0
+    buffer = io.BytesIO()
+    torch.save(model, buffer)
+    assert b"root_call" not in buffer.getvalue() + pickle.dumps(model)
+    twin = copy.deepcopy(model)
+    assert twin._compiled_call_impl is None and model._compiled_call_impl is not None
+
+
+def test_a_model_that_the_script_lets_go_of_is_freed_at_once(interpose):
+    interpose(amp="bf16")
+    model = Net()
+    optimizer = optimizer_of(model)
+    train(model, optimizer)
+    gone = weakref.ref(model)
+    gc.disable()
+    try:
+        del model, optimizer
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_model_that_the_script_compiles_is_not_compiled_again(interpose, in_place):
+    seen = interpose(compile_mode="default", amp="bf16").seen
+    model = Net()
+    optimizer = optimizer_of(model)
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    if in_place:
+        model.compile(backend=backend)
+        called = model
+    else:
+        called = torch.compile(model, backend=backend)
+    calls = inputs_of(model.out)
+    train(called, optimizer)
+    assert __file__ in seen.own["compile"] and "itself" in seen.roots[0].refused["compile_mode"]
+    assert [root.name for root in seen.roots] == ["Net"] and len(graphs) >= 1
+    assert calls[0][1].dtype == torch.bfloat16
+
+
+def test_compiling_in_place_after_the_first_pass_keeps_autocast(interpose):
+    interpose(amp="bf16")
+    model = Net()
+    optimizer = optimizer_of(model)
+    train(model, optimizer)
+    graphs = []
+    model.compile(backend=lambda graph, inputs: graphs.append(graph) or graph.forward)
+    assert model(IMAGES)["p"].dtype == torch.float32
+    assert graphs and any(
+        "bfloat16" in str(n.meta.get("example_value")) for n in graphs[0].graph.nodes
+    )
+
+
+@pytest.mark.slow
+def test_an_imposed_compile_runs_the_root_compiled_in_training_only(interpose):
+    from torch._dynamo.utils import counters
+
+    plain, x = Net(), IMAGES
+    model = copy.deepcopy(plain)
+    expected = train(plain, optimizer_of(plain))
+    counters.clear()
+    seen = interpose(compile_mode="default").seen
+    optimizer = optimizer_of(model)
+    with torch.no_grad():
+        model(x)
+    assert not counters["stats"]
+    loss = train(model, optimizer)
+    assert counters["stats"]["unique_graphs"] == 1
+    assert loss == pytest.approx(expected, rel=1e-5)
+    with torch.no_grad():
+        model(x)
+    assert counters["stats"]["unique_graphs"] == 1
+    assert "compile" not in seen.own

@@ -1,0 +1,43 @@
+"""Nothing else changes: under hotlap a script's losses equal the plain script's to the bit."""
+
+import pytest
+
+from tests.hotlap.interpose.conftest import EXAMPLES
+
+NOTHING = "settings: {}\n"
+WORKERS = "settings: {num_workers: 2, prefetch_factor: 3, persistent_workers: true}\n"
+
+SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
+WITH_LOADERS = [name for name in SCRIPTS if name != "own_batches.py"]
+
+
+def test_each_kind_of_script_has_an_example():
+    assert len(SCRIPTS) >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_prints_the_same_losses_and_warnings(runs, name):
+    plain, ours = runs.plain(EXAMPLES / name), runs.hotlap(NOTHING, EXAMPLES / name)
+    assert plain.returncode == ours.returncode == 0, ours.stderr
+    assert plain.stdout.count("loss 0x") > 10
+    assert ours.stdout == plain.stdout
+    assert ours.stderr == plain.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_LOADERS)
+def test_loader_workers_keep_the_losses(runs, name):
+    plain, ours = runs.plain(EXAMPLES / name), runs.hotlap(WORKERS, EXAMPLES / name)
+    assert ours.returncode == 0, ours.stderr
+    assert ours.stdout == plain.stdout and ours.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_the_same_file(runs):
+    script = EXAMPLES / "with_arguments.py"
+    saved = []
+    for start in (runs.plain, lambda *words: runs.hotlap(NOTHING, *words)):
+        assert start(script, "--save", "checkpoint.pt", "--epochs", "1").returncode == 0
+        saved.append((runs.folder / "checkpoint.pt").read_bytes())
+    assert saved[0] == saved[1]

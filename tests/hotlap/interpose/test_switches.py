@@ -1,0 +1,114 @@
+"""Flags and threads: imposed ones hold when the script sets them again, others are the script's."""
+
+import os
+
+import pytest
+import torch
+
+NAMES = ("benchmark", "deterministic", "allow_tf32")
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    cudnn = torch.backends.cudnn
+    before = {name: getattr(cudnn, name) for name in NAMES}
+    precision, n_threads = torch.get_float32_matmul_precision(), torch.get_num_threads()
+    yield
+    for name, value in before.items():
+        setattr(cudnn, name, value)
+    torch.set_float32_matmul_precision(precision)
+    torch.set_num_threads(n_threads)
+    torch.use_deterministic_algorithms(False)
+    for name in ("flash", "mem_efficient", "math", "cudnn"):
+        getattr(torch.backends.cuda, f"enable_{name}_sdp")(True)
+
+
+def test_an_imposed_flag_holds_when_the_script_sets_it_again(interpose):
+    seen = interpose(cudnn_benchmark=True, float32_matmul_precision="high").seen
+    assert torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = False
+    torch.set_float32_matmul_precision("medium")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    assert torch.backends.cudnn.benchmark and torch.get_float32_matmul_precision() == "high"
+    assert {name: one.overruled for name, one in seen.sets.items()} == {
+        "cudnn_benchmark": True,
+        "float32_matmul_precision": True,
+    }
+    assert __file__ in seen.sets["cudnn_benchmark"].where
+
+
+def test_a_flag_that_is_not_imposed_is_the_script_s_and_seen(interpose):
+    seen = interpose(cudnn_benchmark=True).seen
+    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision(precision="medium")
+    assert not torch.backends.cudnn.allow_tf32
+    assert torch.get_float32_matmul_precision() == "medium"
+    assert seen.sets["cudnn_allow_tf32"].value is False
+    assert seen.sets["float32_matmul_precision"].value == "medium"
+    assert not any(one.overruled for one in seen.sets.values())
+
+
+def test_with_nothing_imposed_no_flag_is_written(interpose):
+    torch.backends.cudnn.benchmark = True
+    torch.set_float32_matmul_precision("high")
+    interpose(num_workers=2)
+    assert torch.backends.cudnn.benchmark and torch.get_float32_matmul_precision() == "high"
+
+
+def test_imposing_one_flag_leaves_the_others_as_they_were(interpose):
+    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("medium")
+    interpose(cudnn_benchmark=True)
+    assert not torch.backends.cudnn.allow_tf32
+    assert torch.get_float32_matmul_precision() == "medium"
+
+
+def test_threads_that_are_imposed_are_not_changed_by_the_script(interpose):
+    seen = interpose(intraop_threads=2).seen
+    torch.set_num_threads(1)
+    assert torch.get_num_threads() == 2 and seen.sets["intraop_threads"].overruled
+
+
+def test_a_second_set_of_the_inter_op_threads_does_not_end_the_script(interpose):
+    interpose(interop_threads=torch.get_num_interop_threads())
+    torch.set_num_interop_threads(7)  # torch itself would raise: its threads work already
+
+
+def test_a_process_that_the_script_forks_sets_its_own_threads(interpose):
+    interpose(intraop_threads=2)
+    if (child := os.fork()) == 0:
+        torch.set_num_threads(1)
+        os._exit(torch.get_num_threads())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+@pytest.mark.parametrize("how", ["cudnn", "algorithms"])
+def test_a_script_that_asks_for_determinism_gets_its_own_cudnn_flags_back(interpose, how):
+    interposition = interpose(cudnn_benchmark=True, cudnn_allow_tf32=False)
+    torch.backends.cudnn.benchmark = False
+    if how == "cudnn":
+        torch.backends.cudnn.deterministic = True
+        assert torch.backends.cudnn.deterministic
+    else:
+        torch.use_deterministic_algorithms(True)
+    assert not torch.backends.cudnn.benchmark and not torch.backends.cudnn.allow_tf32
+    assert "asks for determinism" in interposition.notes[-1]["reason"]
+    torch.backends.cudnn.benchmark = True  # from now on it is the script's again
+    assert torch.backends.cudnn.benchmark
+
+
+def test_override_keeps_a_flag_against_determinism(interpose):
+    interpose(override=["cudnn_benchmark"], cudnn_benchmark=True)
+    torch.use_deterministic_algorithms(True)
+    assert torch.backends.cudnn.benchmark
+
+
+def test_an_imposed_attention_kernel_holds_and_contexts_of_torch_still_work(interpose):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    interpose(sdpa_backend="math")
+    torch.backends.cuda.enable_flash_sdp(True)
+    assert not torch.backends.cuda.flash_sdp_enabled()
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        assert torch.backends.cuda.flash_sdp_enabled()
+    assert not torch.backends.cuda.flash_sdp_enabled()

@@ -1,0 +1,162 @@
+import json
+import math
+
+import pytest
+
+from hotlap.errors import UserInputError
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from runners.protocol import Run
+from runners.row import Row, line_of
+from runners.table import Table
+from runners.table_check import lines_of, main
+
+HEADER = {
+    "table": 1,
+    "workload": {"name": "mine"},
+    "space": {"num_workers": {"choices": [0, 2]}},
+}
+
+
+def block(rate, seconds=0.5, **more):
+    return {"steps": 4, "samples": rate * seconds, "seconds": seconds, "data_wait_s": 0.1, **more}
+
+
+def row(rate=100.0, workers=0, **more):
+    line = {"settings": {"num_workers": workers}, "outcome": "ok", "startup_s": 1.0}
+    return {**line, "blocks": [block(rate)] * 4, **more}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(*lines):
+        path = tmp_path / "table.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return path
+
+    return write
+
+
+def events():
+    """A worker's, with what colleagues of it may add to a block."""
+    return (
+        {"event": "started", "t": 10.5, "pid": 7},
+        {"event": "built", "t": 12.0, "startup_s": 1.5, "num_workers": 2, "n_epoch_steps": 90}
+        | {"device": "cpu", "tokens_per_sample": None, "notes": []},
+        {"event": "warmup", "t": 13.0, **block(60, 1.0, loss=2.0, n_ready=3)},
+        {"event": "warm", "t": 13.5, "warmup_s": 1.5, "reason": "cap"},
+        {"event": "block", "t": 14.0, **block(100, other_cpu_share=0.2, n_ready=1, extra=5)},
+        {"event": "block", "t": 14.6, **block(110, other_cpu_share=0.1, n_ready=1, extra=6)},
+        {"event": "timed", "t": 14.8, "compile_s": 0.7, "epoch_start_s": 0.3}
+        | {"epochs_in_blocks": False, "n_epoch_steps": 90},
+        {"event": "finished", "t": 14.9, "peak_device_bytes": None, "peak_host_bytes": 2**30}
+        | {"n_skipped_steps": 0},
+    )
+
+
+def test_a_trial_written_as_a_line_and_read_back_is_the_same_measurement():
+    measured = Measurement.from_events(events(), {"gpu_share": 0.5})
+    run = Run("ok", measured, events=events(), wall_s=5.0)
+    line = json.loads(json.dumps(line_of(Settings(num_workers=2), run, new_environment=True)))
+    back = Row.of(line)
+    assert back.measurement == measured
+    assert back.settings == Settings(num_workers=2) and back.outcome == "ok"
+    assert line["blocks"][1]["extra"] == 6 and line["new_environment"] is True
+    # 5 s in all, of which the worker saw 4.4; the window took 1.1 s for 1.0 s of blocks.
+    assert line["overhead_s"] == pytest.approx(0.6)
+    assert line["lost_share"] == pytest.approx(0.1)
+    assert line["end_s"] == pytest.approx(0.3)
+
+
+def test_a_failure_keeps_its_reason_and_what_it_had_done():
+    seen = (*events()[:5], {"event": "failed", "t": 15.0, "outcome": "oom", "error": "no memory"})
+    run = Run("oom", Measurement.from_events(seen), "no memory", "Traceback", seen, wall_s=6.0)
+    line = line_of(Settings(), run, new_environment=False)
+    assert (line["outcome"], line["reason"], line["traceback"]) == ("oom", "no memory", "Traceback")
+    assert len(line["blocks"]) == 1 and line["wall_s"] == 6.0
+    assert Row.of(line).samples_per_s == 0.0
+
+
+def test_the_true_rate_comes_from_all_blocks_of_all_repeats(written):
+    path = written(HEADER, row(100), row(200, 2), row(242, 2), row(50, 4), row(0.1, 8))
+    table = Table.read(path)
+    assert table.true_rate(Settings()) == pytest.approx(100)
+    assert table.true_rate(Settings(num_workers=2)) == pytest.approx(220)
+    assert table.best == Settings(num_workers=2)
+    assert table.regret(Settings(num_workers=4)) == pytest.approx(1 - 50 / 220)
+    with pytest.raises(KeyError):
+        table.true_rate(Settings(num_workers=3))
+
+
+def test_settings_that_failed_in_one_repeat_are_never_the_best(written):
+    failed = {"settings": {"num_workers": 2}, "outcome": "crash", "reason": "SIGSEGV"}
+    table = Table.read(written(HEADER, row(100), row(900, 2), failed))
+    assert table.true_rate(Settings(num_workers=2)) == 0.0
+    assert table.best == Settings()
+
+
+def test_process_noise_is_what_repeats_show(written):
+    table = Table.read(written(HEADER, row(100), row(121), row(500, 2)))
+    spread = math.log(1.1) * math.sqrt(2)
+    assert sorted(table.process_noise) == pytest.approx([-spread, spread])
+    assert Table.read(written(HEADER, row(100))).process_noise == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (row(outcome="fine"), "outcome is 'fine'; it is one of ok, oom"),
+        (row(outcome="pruned"), "outcome is 'pruned'"),
+        ({**row(), "settings": {"num_wokers": 2}}, "did you mean 'num_workers'?"),
+        ({"outcome": "ok", "blocks": [block(9)]}, "settings is None; write them by name"),
+        (row(blocks=[]), "blocks is empty; an ok trial has at least one"),
+        (row(blocks=[block(9), {"steps": 0}]), "blocks[1] has steps 0; it is a number above 0"),
+        (row(warmup_blocks=[block(9, data_wait_s=3)]), "warmup_blocks[0] has data_wait_s 3"),
+        (row(startup_s=-1), "startup_s is -1; it is a number of seconds from 0"),
+        (row(blocks=[block(9) | {"seconds": float("nan")}]), "blocks[0] has seconds nan"),
+        ([1, 2], "no JSON object: '[1, 2]'"),
+    ],
+)
+def test_the_checker_names_file_and_line_of_what_is_wrong(written, line, says, capsys):
+    path = written(HEADER, row(), line)
+    _, (fault,) = lines_of(path)
+    assert fault.startswith(f"{path}:3: ") and says in fault
+    with pytest.raises(UserInputError, match="table.jsonl:3"):
+        Table.read(path)
+    assert main([str(path)]) == 2
+    assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ({**HEADER, "table": 2}, "table is 2; the first line describes the table"),
+        ({**HEADER, "workload": "mine"}, "workload is 'mine'"),
+        ({**HEADER, "space": {}}, "space is {}; write each knob"),
+        ({**HEADER, "space": {"amp": [1]}}, "space.amp is [1]; it takes choices, or low and high"),
+        ({**HEADER, "facts": []}, "facts is []"),
+        ({**HEADER, "settings": {"amp": "fp8"}}, "amp is 'fp8'"),
+    ],
+)
+def test_the_checker_knows_a_wrong_first_line(written, header, says):
+    _, (fault,) = lines_of(written(header, row()))
+    assert "table.jsonl:1: " in fault and says in fault
+
+
+def test_a_table_without_its_baseline_or_without_anything_is_none(written, tmp_path, capsys):
+    (fault,) = lines_of(written(HEADER, row(workers=2)))[1]
+    assert "the baseline, with which every study begins" in fault
+    (fault,) = lines_of(written())[1]
+    assert "it is empty" in fault
+    (fault,) = lines_of(tmp_path / "nowhere.jsonl")[1]
+    assert "cannot be read" in fault
+    assert main([]) == 2
+    assert main([str(written(HEADER, row()))]) == 0
+    assert "1 lines, nothing is wrong" in capsys.readouterr().out
+
+
+def test_a_cut_last_line_is_told_from_other_garbage(written):
+    path = written(HEADER, row())
+    path.write_text(path.read_text() + '{"settings": {')
+    (fault,) = lines_of(path)[1]
+    assert ":3: the line is cut off, as a killed recorder leaves it" in fault

@@ -1,0 +1,101 @@
+import json
+
+import pytest
+
+from hotlap.errors import UserInputError
+from hotlap.measurement import Measurement
+from hotlap.settings import Settings
+from runners.protocol import Run
+from runners.table import Table
+from runners.table_writer import TableWriter
+
+HEADER = {
+    "workload": {"name": "mine", "function": "my.make", "args": {"width": 3}, "words": ["a"]},
+    "settings": Settings().to_dict(),
+    "space": {"num_workers": {"choices": [0, 2]}},
+    "window": {"max_s": 8.0},
+    "facts": {"cpu": "a fast one", "cores": 2, "torch": "2.9.1", "shm_free_bytes": 5},
+}
+BASE, OTHER = Settings(), Settings(num_workers=2)
+
+
+def a_run(outcome="ok"):
+    blocks = [{"event": "block", "t": 1.0, "steps": 2, "samples": 50, "seconds": 0.5}] * 3
+    return Run(outcome, Measurement.from_events(blocks), events=tuple(blocks), wall_s=2.0)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "new" / "table.jsonl"
+
+
+def test_a_recording_goes_on_where_it_ended(path):
+    with TableWriter(path, HEADER) as rows:
+        rows.append(BASE, a_run())
+        rows.append(BASE, a_run())
+    later = {**HEADER, "facts": {**HEADER["facts"], "shm_free_bytes": 1}, "setup_s": 9.0}
+    with TableWriter(path, later) as rows:
+        assert rows.n_recorded(BASE) == 2 and rows.n_recorded(OTHER) == 0
+        rows.append(OTHER, a_run("crash"))
+    table = Table.read(path)
+    assert [row.outcome for row in table.rows] == ["ok", "ok", "crash"]
+    assert "setup_s" not in table.header
+
+
+def test_a_line_that_a_kill_cut_off_is_dropped_and_no_other(path):
+    with TableWriter(path, HEADER) as rows:
+        rows.append(OTHER, a_run())
+        rows.append(BASE, a_run())
+    path.write_text(path.read_text()[:-20])
+    with TableWriter(path, HEADER) as rows:
+        assert rows.n_recorded(OTHER) == 1 and rows.n_recorded(BASE) == 0
+        rows.append(BASE, a_run())
+    assert len(Table.read(path).rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"workload": {**HEADER["workload"], "function": "my.other"}},
+            "workload.function was my.make and is my.other",
+        ),
+        ({"workload": {**HEADER["workload"], "args": {}}}, "workload.args was {'width': 3}"),
+        ({"space": {"amp": {"choices": ["none"]}}}, "space.amp was not there and is"),
+        ({"window": {"max_s": 30.0}}, "window.max_s was 8.0 and is 30.0"),
+        ({"settings": Settings(amp="bf16").to_dict()}, "settings.amp was none and is bf16"),
+        ({"facts": {"cpu": "a slow one", "cores": 2, "torch": "2.9.1"}}, "cpu was a fast one"),
+    ],
+)
+def test_another_workload_space_or_machine_is_refused_and_nothing_is_lost(path, change, says):
+    with TableWriter(path, HEADER) as rows:
+        rows.append(BASE, a_run())
+    before = path.read_bytes()
+    with pytest.raises(UserInputError) as caught:
+        TableWriter(path, {**HEADER, **change})
+    assert says in str(caught.value) and "record=<another file>" in str(caught.value)
+    assert path.read_bytes() == before
+    TableWriter(path, HEADER).__exit__(None, None, None)  # it was let go
+
+
+def test_a_file_that_is_no_table_is_refused_and_kept(path):
+    path.parent.mkdir()
+    for notes in ("my notes\n", "my notes, the last line without its end"):
+        path.write_text(notes)
+        with pytest.raises(UserInputError, match="table.jsonl:1: "):
+            TableWriter(path, HEADER)
+        assert path.read_text() == notes
+
+
+def test_two_commands_cannot_record_one_table(path):
+    with TableWriter(path, HEADER), pytest.raises(UserInputError, match="another command records"):
+        TableWriter(path, HEADER)
+
+
+def test_a_trial_for_which_a_fork_server_was_started_is_marked(path):
+    threads = Settings(intraop_threads=1)
+    with TableWriter(path, HEADER) as rows:
+        for settings in (BASE, threads, threads, OTHER):
+            rows.append(settings, a_run())
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    assert ["new_environment" in line for line in lines] == [False, True, False, False]

@@ -1,0 +1,195 @@
+"""A study from its baseline to its proof, on a virtual clock."""
+
+import pytest
+from replay import BASE
+from test_search import rate
+
+from hotlap.settings import Settings
+from objectives import RunTime
+from studies import doubts_of
+from studies.gate import UNKNOWN
+
+
+class Gate:
+    """Refuses what `refuses` says."""
+
+    compared = "10 steps on the same batches"
+
+    def __init__(self, refuses, strict=False):
+        self._refuses, self._strict = refuses, strict
+        self.asked = []
+
+    def __call__(self, settings, timeout_s):
+        assert timeout_s > 0
+        self.asked.append(settings)
+        return self._refuses(settings)
+
+    def must_know(self, settings):
+        return self._strict
+
+
+def made(gate):
+    """The factory that a course is given."""
+
+    def make(run, seconds):
+        assert run.outcome == "ok" and seconds > 0
+        return gate
+
+    return make
+
+
+def kinds(session):
+    return list(dict.fromkeys(t.kind for t in session.seen.trials))
+
+
+def test_the_stages_come_in_their_order_and_within_the_budget(replay):
+    session = replay(rate, budget_s=900, process_noise=0.01)
+    found = session.studied(make_gate=made(Gate(lambda settings: "")))
+    assert kinds(session) == ["baseline", "expert", "repeat", "search", "ablate", "confirm"]
+    assert session.budget.spent() <= 900
+    assert found.proof.found_better and not found.refused
+    assert "10 steps on the same batches" in session.seen.notes
+
+
+def test_what_is_frozen_was_proven_as_it_is_and_holds_few_settings(replay, tmp_path):
+    held = []
+    for seed in range(5):
+        session = replay(
+            rate, folder=tmp_path / str(seed), budget_s=1200, process_noise=0.01, seed=seed
+        )
+        found = session.studied()
+        winner = found.proof.winner.settings
+        assert (winner.num_workers, winner.memory_format) == (2, "channels_last")
+        speedup = found.proof.winner.speedup(found.proof.baseline)
+        assert speedup.low <= 3.6 <= speedup.high
+        assert winner.key() in {
+            t.settings.key() for t in session.seen.trials if t.kind == "confirm"
+        }
+        held.append(set(winner.changed()))
+        by_name = {name: c for c in found.contributions for name in c.settings}
+        assert by_name["num_workers"].ratio.value == pytest.approx(3.0, rel=0.1)
+        assert by_name["memory_format"].ratio.value == pytest.approx(1.2, rel=0.1)
+    assert sum(changed == {"num_workers", "memory_format"} for changed in held) >= 4
+
+
+def test_the_searchs_own_figure_stands_beside_the_proven_one(replay):
+    found = replay(rate, budget_s=900, process_noise=0.03).studied()
+    assert found.searched == pytest.approx(3.6, rel=0.2)
+
+
+def test_what_does_not_learn_the_same_is_refused_and_the_next_best_taken(replay):
+    gate = Gate(lambda s: "its loss is nan" if s.memory_format == "channels_last" else "")
+    session = replay(rate, budget_s=1200, process_noise=0.01)
+    found = session.studied(make_gate=made(gate), n_best=4)
+    assert found.refused and all(why == "its loss is nan" for _, why in found.refused)
+    assert found.proof.winner.settings.memory_format == "contiguous"
+    assert found.proof.winner.settings.num_workers > 0
+    assert any("is refused: its loss is nan" in note for note in session.seen.notes)
+
+
+def test_when_all_are_refused_the_baseline_is_kept(replay):
+    found = replay(rate, budget_s=900).studied(make_gate=made(Gate(lambda s: "it diverged")))
+    assert not found.proof.found_better and found.proof.winner.settings == BASE
+    assert len(found.refused) >= 2
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_numerics_that_nobody_had_time_for_refuse_only_what_changes_the_precision(replay, strict):
+    gate = Gate(lambda settings: f"{UNKNOWN}there was no time", strict)
+    found = replay(rate, budget_s=900).studied(make_gate=made(gate))
+    assert found.proof.found_better is not strict
+    assert ("numerics-unchecked" in [d.name for d in doubts_of(found)]) is not strict
+
+
+def test_a_machine_that_becomes_slower_midway_is_told_and_chooses_nobody(replay):
+    found = replay(
+        rate, budget_s=900, process_noise=0.01, drift=lambda t: 0.6 if t > 300 else 1.0
+    ).studied()
+    winner = found.proof.winner
+    assert (winner.settings.num_workers, winner.settings.memory_format) == (2, "channels_last")
+    assert winner.speedup(found.proof.baseline).low <= 3.6
+    assert "baseline-drift" in [doubt.name for doubt in doubts_of(found)]
+
+
+def test_of_equal_settings_nothing_is_frozen(replay, tmp_path):
+    found = [
+        replay(
+            lambda settings: 100.0,
+            folder=tmp_path / str(seed),
+            budget_s=300,
+            process_noise=0.02,
+            seed=seed,
+        )
+        .studied()
+        .proof.found_better
+        for seed in range(6)
+    ]
+    assert sum(found) <= 2
+
+
+@pytest.mark.parametrize("budget_s", [20, 45, 90])
+def test_a_budget_that_is_much_too_small_is_kept_all_the_same(replay, budget_s):
+    session = replay(rate, budget_s=budget_s)
+    found = session.studied()
+    assert session.budget.spent() <= budget_s
+    assert found.proof.winner.settings.key() in {BASE.key(), found.proof.best_tried.settings.key()}
+
+
+def test_a_resumed_study_measures_its_baseline_again_and_keeps_its_scale(replay):
+    slow = {"now": 1.0}
+
+    def machine(settings):
+        return slow["now"] * rate(settings)
+
+    first = replay(machine, budget_s=200, process_noise=0.005)
+    first.studied()
+    slow["now"] = 0.5  # the next day, beside another job
+    second = replay(machine, budget_s=900, process_noise=0.005)
+    found = second.studied()
+    assert "repeat" in kinds(second) and "baseline" not in kinds(second)
+    values = {t.user_attrs["number"]: t.value for t in second.ledger.trials if t.value}
+    assert values[0] == pytest.approx(100, rel=0.05)
+    expected = {
+        t.user_attrs["number"]: rate(Settings.from_dict(t.user_attrs["settings"]))
+        for t in second.ledger.trials
+        if t.user_attrs["outcome"] == "ok"
+    }
+    off = [abs(values[n] / true - 1) for n, true in expected.items()]
+    assert sorted(off)[len(off) // 2] < 0.05
+    assert found.proof.winner.settings.num_workers == 2
+
+
+COMPILE = {"compile_mode": {"choices": ["none", "default"]}, "num_workers": {"choices": [0, 2]}}
+
+
+def compiled(settings):
+    """Two workers double the rate, and compilation makes half as much again of it."""
+    workers = 2.0 if settings.num_workers else 1.0
+    return 100 * workers * (1.5 if settings.compile_mode == "default" else 1.0)
+
+
+@pytest.mark.parametrize(("epochs", "mode"), [(1, "none"), (500, "default")])
+def test_for_a_short_run_compilation_is_left_out_and_for_a_long_one_taken(replay, epochs, mode):
+    """An epoch of 1,000 steps has some 20,000 samples or less, and takes 100 s with workers."""
+    session = replay(
+        compiled,
+        knobs=COMPILE,
+        budget_s=4000,
+        process_noise=0.005,
+        objective=RunTime(epochs, n_samples=20_000),
+        compile_s=lambda s: 120.0 if s.compile_mode == "default" else 0.0,
+        n_epoch_steps=1000,
+    )
+    found = session.studied(expert=Settings(num_workers=2))
+    winner = found.proof.winner
+    assert winner.settings.changed() == {
+        "num_workers": 2,
+        **({"compile_mode": mode} if mode != "none" else {}),
+    }
+    truth = {
+        key: 2.0 + (120 if key else 0) + epochs * 20_000 / (300 if key else 200)
+        for key in (True, False)
+    }[mode == "default"]
+    assert winner.rate().value == pytest.approx(truth, rel=0.02)
+    slow = 2.0 + epochs * 20_000 / 100
+    assert winner.speedup(found.proof.baseline).value == pytest.approx(slow / truth, rel=0.03)

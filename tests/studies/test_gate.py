@@ -1,0 +1,175 @@
+"""What passes the gate and what does not, with real training in real processes."""
+
+from pathlib import Path
+
+import pytest
+from simulated import Watching
+
+from hotlap.job import Job, Window
+from hotlap.measurement import Block, Measurement
+from hotlap.settings import Settings
+from objectives import Throughput, accepts, same_data
+from runners.process import ProcessRunner
+from runners.protocol import Run
+from search_spaces import Knob, numerics_class
+from studies import Gate, Lab, affordable_steps
+from studies.gate import UNKNOWN, unsound
+
+HERE = Path(__file__).parent
+N_STEPS = 8
+
+CLASSES = {
+    **dict.fromkeys(
+        ("num_workers", "persistent_workers", "multiprocessing_context", "interop_threads"), "exact"
+    ),
+    **dict.fromkeys(
+        ("in_order", "memory_format", "optimizer_kernel", "intraop_threads", "cudnn_benchmark"),
+        "rounding",
+    ),
+    "amp": "precision",
+}
+KNOBS = [Knob(name, ("?",), numerics=numerics) for name, numerics in CLASSES.items()]
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with ProcessRunner(preload=["torch"]) as runner:
+        yield runner
+
+
+class Counted:
+    """Counts the jobs that go to a runner."""
+
+    def __init__(self, runner):
+        self.runner, self.n = runner, 0
+
+    def run(self, *args):
+        self.n += 1
+        return self.runner.run(*args)
+
+
+@pytest.fixture
+def gate(runner, tmp_path):
+    def gate(name, n_steps=N_STEPS, **base):
+        baseline = Settings.from_dict(base)
+        job = Job(f"gated.{name}", window=Window(), import_path=(str(HERE),))
+        counted = Counted(runner)
+        lab = Lab(counted, job, tmp_path, Throughput(), Watching())
+
+        def class_of(settings):
+            return numerics_class(settings, baseline, KNOBS)
+
+        made = Gate(lab, baseline, class_of, n_steps, accepts=accepts, same_data=same_data)
+        made.runs = counted
+        return made
+
+    return gate
+
+
+def s(**values):
+    return Settings.from_dict(values)
+
+
+def test_settings_that_keep_the_training_pass_and_the_baseline_is_run_twice_for_all_of_them(gate):
+    passing = gate("good")
+    for settings in (
+        s(num_workers=2),
+        s(num_workers=1, multiprocessing_context="spawn", persistent_workers=True),
+        s(memory_format="channels_last"),
+        s(optimizer_kernel="fused", intraop_threads=2),
+        s(cudnn_benchmark=True),
+        s(amp="bf16", num_workers=1),
+        s(amp="fp16"),
+    ):
+        assert passing(settings, 300) == "", settings
+        assert passing.compared.startswith(f"{N_STEPS} steps on the same batches, class ")
+    assert passing.runs.n == 2 + 7 + 4  # the model has dropout, so the baseline rolled its dice
+
+
+def test_other_loading_of_augmented_samples_is_proven_to_the_bit(gate):
+    passing = gate("good")
+    assert passing(s(num_workers=2), 300) == ""
+    assert passing.compared == (
+        "8 steps on the same batches, class exact: its losses are bit for bit the baseline's over "
+        "8 steps"
+    )
+
+
+def test_the_baseline_itself_needs_no_run(gate):
+    passing = gate("raises")
+    assert passing(Settings(), 300) == "" and passing.runs.n == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("nan_under_bf16", s(amp="bf16"), "its loss is nan at step 1"),
+        ("overflows_in_fp16", s(amp="fp16"), "its GradScaler skipped 20 updates in 1 steps"),
+        ("larger_loss_with_cudnn_benchmark", s(cudnn_benchmark=True), "its first loss is"),
+        (
+            "larger_gradient_with_cudnn_benchmark",
+            s(cudnn_benchmark=True),
+            "its first update's size is",
+        ),
+        (
+            "last_bit_with_two_interop_threads",
+            s(interop_threads=3),
+            "its settings should not change the arithmetic, and its loss at step",
+        ),
+        ("other_in_workers", s(num_workers=1), "its batch 1 is another one than the baseline's"),
+        ("dies_under_bf16", s(amp="bf16"), "the winner's steps ended as crash: the worker ended"),
+        ("out_of_memory_under_bf16", s(amp="bf16"), "the winner's steps ended as oom: "),
+    ],
+)
+def test_what_trains_otherwise_or_not_at_all_is_refused_with_the_reason(
+    gate, name, settings, words
+):
+    refusing = gate(name)
+    reason = refusing(settings, 300)
+    assert words in reason and not reason.startswith(UNKNOWN)
+    assert refusing(s(optimizer_kernel="fused"), 300) == ""  # it is that setting, not the workload
+
+
+def test_a_dataset_with_a_generator_of_its_own_is_compared_with_the_baselines_loading(gate):
+    passing = gate("own_generator")
+    assert passing(s(num_workers=2), 300) == ""
+    assert passing.compared.startswith("only its way of loading differs; the dataset has random")
+    assert passing(s(num_workers=2, memory_format="channels_last"), 300) == ""
+    assert "class rounding" in passing.compared
+    assert passing.runs.n == 2 + 1 + 2 + 4
+
+
+def test_nothing_is_claimed_where_the_baseline_fails_or_no_time_is_left(gate):
+    reason = gate("raises")(s(num_workers=1), 300)
+    assert reason.startswith(UNKNOWN + "the baseline: ") and "rows.pt" in reason
+    assert gate("good")(s(num_workers=1), 0.0) == (
+        UNKNOWN + "there was no time left for the baseline's steps"
+    )
+    reason = gate("good")(s(num_workers=1), 0.001)
+    assert reason == UNKNOWN + (
+        "the baseline's steps ended as timeout: the trial ran out of the time it was given"
+    )
+
+
+def trial(step_s, n_blocks=4, wall_s=12.0):
+    blocks = tuple(Block(10, 80, 10 * step_s) for _ in range(n_blocks))
+    return Run("ok", Measurement(blocks), wall_s=wall_s)
+
+
+def test_steps_are_as_many_as_the_time_allows_within_reason():
+    # Four runs, each of 2 s start and then 0.25 s a step.
+    assert affordable_steps(trial(0.25), 4 * (2 + 10 * 0.25)) == 10
+    assert affordable_steps(trial(0.25), 1000) == 30
+    assert affordable_steps(trial(0.25), 1) == 5
+    assert affordable_steps(Run("ok", Measurement(())), 100) == 5
+
+
+def answer(**changes):
+    return {"losses": [1.0] * 8, "n_skipped_steps": 0, "finite": True, **changes}
+
+
+def test_a_scaler_may_skip_until_it_has_its_scale_and_not_for_ever():
+    assert unsound(answer(n_skipped_steps=16)) == ""
+    assert "skipped 19 updates" in unsound(answer(n_skipped_steps=19))
+    assert unsound(answer(finite=False)) == "its parameters are not finite after 8 steps"
+    assert unsound(answer(losses=[1.0, float("-inf")])) == "its loss is -inf at step 2"
