@@ -9,7 +9,7 @@ from rich.text import Text
 from hotlap.measurement import Rate
 from reports.arm import Arm
 from reports.result import Result
-from reports.text import MISSING, clock, interval, milliseconds, number, percent, size, times
+from reports.text import MISSING, duration, interval, milliseconds, number, percent, size, times
 
 
 def arms_table(result: Result, wide: bool) -> Table:
@@ -51,7 +51,7 @@ def cells(result: Result, arm: Arm, separator: str) -> list[str]:
     rate = number(arm.rate.value)
     rates = [f"{rate}{separator}{_interval_of(arm.rate)}"]
     if _of_run_time(result):  # what is compared is the time; its interval stands in the sentence
-        rates = [clock(arm.run_time.value) if arm.run_time else MISSING, rate]
+        rates = [duration(arm.run_time.value) if arm.run_time else MISSING, rate]
     speedup = "1.00x"
     if (ratio := arm.speedup) is not None:
         speedup = f"{times(ratio.value)}{separator}{interval(ratio.low, ratio.high)}"

@@ -25,19 +25,6 @@ class Doubt(Protocol):
         """What to do, or to type."""
 
 
-def parts(doubt: Doubt | str) -> dict[str, str]:
-    """The four parts by their names; a plain sentence has a sentence only."""
-    if isinstance(doubt, str):
-        return {"name": "", "sentence": doubt, "cause": "", "advice": ""}
-    return {
-        "name": doubt.name,
-        "sentence": doubt.sentence,
-        "cause": doubt.cause,
-        "advice": doubt.advice,
-    }
-
-
-def title(doubt: Doubt | str) -> str:
-    """`warning [machine-busy]`; a plain sentence has no name."""
-    name = parts(doubt)["name"]
-    return f"warning [{name}]" if name else "warning"
+def parts(doubt: Doubt) -> dict[str, str]:
+    """The four parts by their names."""
+    return {name: getattr(doubt, name) for name in ("name", "sentence", "cause", "advice")}

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from reports.arm import Arm
-from reports.text import clock, number
+from reports.text import duration, number
 
 WORTH_A_WORD_S = 1.0
 """One-off costs that differ by less are not spoken of."""
@@ -55,7 +55,7 @@ class Payback:
         ]
         more = f" ({', '.join(counted)})" if counted else ""
         when = "in runs of less than" if self.only_before else "after"
-        return f"{when} {clock(self.seconds)} of training{more}"
+        return f"{when} {duration(self.seconds)} of training{more}"
 
     def within(self, epochs: float | None) -> bool | None:
         """Whether it pays in a run of so many epochs; None if that cannot be told."""

@@ -38,7 +38,7 @@ class Result:
         versions: Of the libraries.
         n_outcomes: Outcome -> number of trials that ended so.
         dropped: A line for each knob that was left out, which and why.
-        warnings: Doubts with their names; a plain sentence is one without.
+        warnings: Doubts about it, each once.
         diagnosis: Which side is the bottleneck, a sentence each for "baseline" and "winner".
         wall_s: Of the whole study.
         commands: What to type next: what for -> command.
@@ -63,7 +63,7 @@ class Result:
     versions: dict[str, str] = field(default_factory=dict)
     n_outcomes: dict[str, int] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
-    warnings: tuple[Doubt | str, ...] = ()
+    warnings: tuple[Doubt, ...] = ()
     diagnosis: Mapping[str, str] = field(default_factory=dict)
     wall_s: float = 0.0
     commands: dict[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from hotlap.measurement import Rate
 from reports.arm import Ratio
 from reports.payback import WORTH_A_WORD_S, Payback, payback
 from reports.result import Result
-from reports.text import clock, interval, number, times
+from reports.text import clock, duration, interval, number, times
 
 
 def sentences(result: Result) -> list[str]:
@@ -76,7 +76,7 @@ def _pays(back: Payback, epochs: float | None) -> str:
 
 
 def _time(run: Rate) -> str:
-    return f"{clock(run.value)} [{clock(run.low)}, {clock(run.high)}]"
+    return f"{duration(run.value)} [{duration(run.low)}, {duration(run.high)}]"
 
 
 def _epochs(n: float | None) -> str:

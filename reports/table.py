@@ -15,7 +15,7 @@ from reports.contributions import (
     contributions_table,
     payback_sentences,
 )
-from reports.doubt import Doubt, parts, title
+from reports.doubt import Doubt
 from reports.result import Result
 from reports.sentences import sentences
 from reports.text import assignments
@@ -82,22 +82,19 @@ def markdown(result: Result) -> str:
     return "\n\n".join(told)
 
 
-def _print_doubt(doubt: Doubt | str, console: Console) -> None:
-    said = parts(doubt)
-    console.print(Text(f"{title(doubt)}: {said['sentence']}", style="yellow"))
-    for name, key in _MORE:
-        if text := said[key]:
-            console.print(_hanging(f"  {name.lower()}: ", text, style=""), highlight=False)
+def _print_doubt(doubt: Doubt, console: Console) -> None:
+    console.print(Text(f"warning [{doubt.name}]: {doubt.sentence}", style="yellow"))
+    for name, text in _more(doubt):
+        console.print(_hanging(f"  {name}: ", text, style=""), highlight=False)
 
 
-def _doubt_markdown(doubt: Doubt | str) -> str:
-    said = parts(doubt)
-    text = f"{title(doubt).capitalize()}: {said['sentence']}"
-    more = [f"{name}: {said[key]}" for name, key in _MORE if said[key]]
-    return ". ".join([text, *more])
+def _doubt_markdown(doubt: Doubt) -> str:
+    more = (f"{name.capitalize()}: {text}" for name, text in _more(doubt))
+    return ". ".join([f"Warning [{doubt.name}]: {doubt.sentence}", *more])
 
 
-_MORE = (("Likely cause", "cause"), ("What to do", "advice"))
+def _more(doubt: Doubt) -> tuple[tuple[str, str], ...]:
+    return ("likely cause", doubt.cause), ("what to do", doubt.advice)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -65,6 +65,13 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
+def duration(seconds: float) -> str:
+    """A time span of any length: 8.31 s below a minute, then 3:12 or 1:02:05."""
+    if not math.isfinite(seconds):
+        return MISSING
+    return f"{number(seconds, 3)} s" if 0 <= seconds < 60 else clock(seconds)
+
+
 def value(item: Any) -> str:
     """A setting's or a fact's value as YAML writes it.
 

@@ -15,6 +15,16 @@ from reports.result import Result
 GIB = 1024**3
 
 
+@dataclass
+class Said:
+    """A doubt as the studies make them."""
+
+    name: str = "machine-busy"
+    sentence: str = "others used 31 % of this machine's CPU during 12 of 20 trials"
+    cause: str = "another job runs on this machine"
+    advice: str = "tune while it is as busy as it will be in the full run; who it is: top"
+
+
 @pytest.fixture
 def measurement() -> Measurement:
     blocks = tuple(Block(10, 320, 0.5 + 0.01 * i, 0.1) for i in range(6))
@@ -66,23 +76,13 @@ def result(tmp_path: Path) -> Result:
         versions={"torch": "2.14.1"},
         n_outcomes={"ok": 21, "pruned": 9, "oom": 1, "timeout": 0},
         dropped=("allocator=jemalloc: its library is not on this machine",),
-        warnings=("another job used 31 % of the CPU",),
+        warnings=(Said(sentence="another job used 31 % of the CPU"),),
         wall_s=612.0,
         commands={
             "full run": f"python train.py +model=resnet50 settings={tmp_path}/{'x' * 90}.yaml",
             "all trials": "mlflow ui --backend-store-uri sqlite:////outputs/mlflow.db",
         },
     )
-
-
-@dataclass
-class Said:
-    """A doubt as the studies make them."""
-
-    name: str = "machine-busy"
-    sentence: str = "others used 31 % of this machine's CPU during 12 of 20 trials"
-    cause: str = "another job runs on this machine"
-    advice: str = "tune while it is as busy as it will be in the full run; who it is: top"
 
 
 @pytest.fixture

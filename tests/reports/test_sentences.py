@@ -23,7 +23,7 @@ def test_a_baseline_of_ones_own_is_not_called_the_default(result):
 
 def test_a_costly_winner_is_said_to_pay_after_a_while(result):
     # 41.2 s more than the baseline; each second of training saves 1.02 s: 40 s.
-    assert "has paid for them after 0:40 of training" in " ".join(sentences(result))
+    assert "has paid for them after 40.4 s of training" in " ".join(sentences(result))
 
 
 @pytest.mark.parametrize(("epochs", "words"), [(90, "long enough"), (0.01, "too short")])

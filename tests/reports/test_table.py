@@ -107,7 +107,6 @@ def test_what_each_setting_brings_is_shown_and_what_was_dropped(result):
     text = printed(result, 80)
     assert "1.52x [1.48, 1.55]" in text
     assert [line for line in text.splitlines() if "prefetch_factor" in line and "dropped" in line]
-    assert "warning: another job used 31 %" in text
 
 
 def test_markdown_has_a_row_for_each_arm(result):

@@ -20,6 +20,14 @@ def test_a_time_span_reads_like_a_clock(seconds, expected):
 
 
 @pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.83, "0.830 s"), (40.39, "40.4 s"), (60, "1:00"), (3725, "1:02:05"), (math.inf, "-")],
+)
+def test_a_time_span_below_a_minute_keeps_its_digits(seconds, expected):
+    assert text.duration(seconds) == expected
+
+
+@pytest.mark.parametrize(
     ("share", "expected"), [(0.0, "0 %"), (0.004, "<1 %"), (0.61, "61 %"), (math.nan, "-")]
 )
 def test_a_trace_of_waiting_is_told_from_none(share, expected):
