@@ -19,7 +19,8 @@ class Contribution:
         ratio: The speed with it over the speed without it.
         kept: Whether the winner keeps it.
         reason: Why it is kept or dropped, a few words; may be empty.
-        without: The winner with the setting put back; None if its costs are not known.
+        without: The same with the setting put back; None if its costs are not known.
+        whole: All settings, as measured beside `without`; None takes the winner.
     """
 
     setting: str
@@ -29,6 +30,7 @@ class Contribution:
     kept: bool = True
     reason: str = ""
     without: Arm | None = None
+    whole: Arm | None = None
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def contribution_payback(result: Result, c: Contribution) -> Payback | None:
     """
     if c.without is None or result.objective == "run_time" or c.ratio.value <= 0:
         return None
-    back = payback(result.winner, c.without, c.ratio.value, result.n_epoch_samples)
+    back = payback(c.whole or result.winner, c.without, c.ratio.value, result.n_epoch_samples)
     return back if abs(back.extra_s) >= WORTH_A_WORD_S else None
 
 

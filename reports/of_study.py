@@ -62,6 +62,7 @@ def _contribution(c: Any, proof: Any, timed: bool) -> Contribution:
         kept=c.kept,
         reason=c.reason,
         without=_arm(c.without, proof, timed) if c.without.rates() else None,
+        whole=_arm(c.whole, proof, timed),
     )
 
 

@@ -2,8 +2,12 @@
 
 Each setting that differs from the baseline is put back, and the whole is measured against itself
 without it, in the same paired rounds as in the confirm stage. A setting stays if the whole 95 %
-interval of (with it / without it) lies above 1. Where the time is too short for one arm a
-setting, those that are least likely to pay are put back together.
+interval of (with it / without it) lies above 1. Of the others, the least useful ones are dropped,
+as long as all that is dropped is expected to cost no more than 2 %: many small gains, none of them
+proven alone, may be a large one. What is expected of a setting is its measured gain, shrunk
+towards nothing by its own doubt (after James and Stein, "Estimation with quadratic loss", 1961,
+with the positive part, and twice as hard, because most settings bring nothing). Where the time is too short for one arm a setting, those that are least likely to
+pay are put back together.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
@@ -16,6 +20,8 @@ This is one step of backward elimination (Kohavi and John, "Wrappers for feature
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,12 +29,15 @@ from typing import Any
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
 from studies.arm import Arm, log_interval
-from studies.rounds import Rounds
+from studies.rounds import NARROW, Rounds
 
 FEW_ROUNDS = 3
 """With fewer ratios no interval says anything (Student's t with one degree of freedom is 12.7)."""
 
 MAX_ROUNDS = 6
+
+SHRINK = 2.0
+"""A gain of sqrt(2) standard errors or less is expected to be nothing."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +109,7 @@ def ablate(
     n_rounds = rounds.run([arm, *(group.arm for group in groups)], arm)
     if n_rounds < FEW_ROUNDS:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
-    found = [_contribution(group, arm) for group in groups]
-    found.sort(key=lambda c: c.ratio.value, reverse=True)
+    found = _worth_keeping([_contribution(group, arm) for group in groups])
     if not any(c.kept for c in found):
         # Each could go as long as the others stay: what seems to bring most stays.
         found[0] = replace(found[0], kept=True, reason="nothing else would be left")
@@ -133,6 +141,28 @@ def _contribution(group: _Group, whole: Arm) -> Contribution:
     kept = ratio.low > 1 or bool(failed)
     reason = f"without it: {failed}" if failed else ""
     return Contribution(group.names, whole, group.arm, ratio, kept, reason)
+
+
+def _worth_keeping(found: list[Contribution]) -> list[Contribution]:
+    """The most useful first; those kept without which too much would be lost."""
+    found = sorted(found, key=lambda c: (c.kept, expected_gain(c)))
+    lost = 0.0
+    for i, contribution in enumerate(found):
+        lost += 0.0 if contribution.kept else expected_gain(contribution)
+        if not contribution.kept and lost > math.log1p(NARROW):
+            found[i] = replace(contribution, kept=True, reason="likely, and too much to lose")
+    return sorted(found, key=lambda c: c.ratio.value, reverse=True)
+
+
+def expected_gain(contribution: Contribution) -> float:
+    """What a setting is expected to bring, as a logarithm from 0: its gain, shrunk by its doubt."""
+    ratios = contribution.whole.ratios(contribution.without)
+    logs = [math.log(ratio) for ratio in ratios]
+    if len(logs) < FEW_ROUNDS:
+        return 0.0
+    gain = statistics.fmean(logs)
+    error = statistics.variance(logs) / len(logs)
+    return max(0.0, gain) * max(0.0, 1 - SHRINK * error / gain**2) if gain else 0.0
 
 
 def _groups(whole: Settings, baseline: Settings, likely: Sequence[str]) -> list[_Group]:

@@ -17,7 +17,7 @@ from hotlap.settings import Settings
 from studies.ablate import differing
 from studies.arm import Arm, log_interval
 from studies.protocols import Trial
-from studies.rounds import ENOUGH_ROUNDS, Rounds
+from studies.rounds import ENOUGH_ROUNDS, NARROW, Rounds
 
 FEW_ROUNDS = 4
 """Fewer ratios than that have an interval that hardly ever lies above 1 (Student's t)."""
@@ -47,8 +47,9 @@ class Confirmed:
     def winner(self) -> Arm:
         """The arm with the best lower bound above 1, or the baseline.
 
-        If another proven arm has only some of its settings, and is not proven slower, it wins:
-        what can be left out shall be. An arm that was given a reason against it meanwhile cannot.
+        If another proven arm has only some of its settings, and is as good within `NARROW`, it
+        wins: what can be left out shall be. An arm that was given a reason against it meanwhile
+        cannot.
         """
         baseline, *others = self.arms
         proven = [arm for arm in others if not arm.reasons and arm.speedup(baseline).low > 1]
@@ -57,9 +58,16 @@ class Confirmed:
         fewer = [
             arm
             for arm in proven
-            if changes[arm.name] < changes[best.name] and log_interval(arm.ratios(best)).high >= 1
+            if changes[arm.name] < changes[best.name] and self._as_good(arm, best)
         ]
         return min(fewer, key=lambda arm: len(changes[arm.name]), default=best)
+
+    def _as_good(self, arm: Arm, best: Arm) -> bool:
+        """Whether the arm took part as long as the best one, and is not slower beyond doubt."""
+        ratio = log_interval(arm.ratios(best))
+        return (
+            len(arm.rates()) >= len(best.rates()) and ratio.value > 1 - NARROW and ratio.high >= 1
+        )
 
     @property
     def found_better(self) -> bool:

@@ -8,7 +8,7 @@ tune.py takes it on a real machine, and a replayed study on a recorded table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
@@ -118,7 +118,12 @@ class Found:
         ablation, winner = self.ablation, self.proof.winner.settings.key()
         if ablation is None or winner not in (ablation.left.key(), ablation.whole.key()):
             return ()
-        return ablation.contributions
+        if winner == ablation.left.key():
+            return ablation.contributions
+        why = "without all that does not pay alone it was slower"
+        return tuple(
+            c if c.kept else replace(c, kept=True, reason=why) for c in ablation.contributions
+        )
 
 
 class Course:

@@ -18,6 +18,10 @@ DRAWS = 100
 """So many neighbours of a repeated proposal are drawn; then the grid is walked for what is left."""
 
 
+SMALL = 500
+"""In a space of at most so many settings all that is left is looked at instead."""
+
+
 class Told(NamedTuple):
     """What Optuna was told of a trial."""
 
@@ -84,6 +88,8 @@ class Proposals:
 
     def _untried(self, params: Mapping[str, Any]) -> Settings | None:
         """Untried settings that differ from `params` in as few knobs as is soon found."""
+        if self._space.size <= SMALL:
+            return self._nearest(params)
         names = list(params)
         for draw in range(DRAWS):
             dropped = self._random.sample(names, min(len(names), 1 + draw * len(names) // DRAWS))
@@ -93,3 +99,13 @@ class Proposals:
             if self.known(settings) is None:
                 return settings
         return next((s for s in self._space.grid() if self.known(s) is None), None)
+
+    def _nearest(self, params: Mapping[str, Any]) -> Settings | None:
+        """Of all untried settings the one with the fewest other values; any of several."""
+        untried = [s for s in self._space.grid() if self.known(s) is None]
+        self._random.shuffle(untried)
+        return min(untried, key=lambda s: self._distance(s, params), default=None)
+
+    def _distance(self, settings: Settings, params: Mapping[str, Any]) -> int:
+        theirs = self._space.params_of(settings)
+        return sum(theirs.get(name) != params.get(name) for name in {**theirs, **params})

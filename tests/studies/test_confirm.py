@@ -250,3 +250,17 @@ def test_values_far_apart_have_an_interval_all_the_same():
         found = log_interval([math.exp(rng.gauss(0, 0.1)) for _ in range(4)])
         inside += found.low <= 1 <= found.high
     assert 0.92 <= inside / 400 <= 0.98
+
+
+MORE = Settings(num_workers=4, pin_memory=True)
+
+
+@pytest.mark.parametrize(("cost", "name"), [(1.0, "less"), (0.85, "more"), (0.96, "more")])
+def test_fewer_settings_win_if_they_are_as_good_and_only_then(prove, cost, name):
+    arms = {"baseline": BASE, "more": MORE, "less": FAST}
+    won = []
+    for seed in range(10):
+        speedups = {"more": 2.0, "less": 2.0 * cost}
+        proof, _, _ = prove(seed, arms=arms, speedups=speedups, process_noise=0.005)
+        won.append(proof.winner.name)
+    assert won.count(name) >= 9
