@@ -6,8 +6,8 @@ interval of (with it / without it) lies above 1. Of the others, the least useful
 as long as all that is dropped is expected to cost no more than 2 %: many small gains, none of them
 proven alone, may be a large one. What is expected of a setting is its measured gain, shrunk
 towards nothing by its own doubt (after James and Stein, "Estimation with quadratic loss", 1961,
-with the positive part, and twice as hard, because most settings bring nothing). Where the time is too short for one arm a setting, those that are least likely to
-pay are put back together.
+with the positive part, and twice as hard, because most settings bring nothing). Where the time is
+too short for one arm a setting, those that are least likely to pay are put back together.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
