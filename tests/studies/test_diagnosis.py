@@ -93,6 +93,12 @@ def test_sides_within_each_others_doubt_are_balanced():
     assert found.sentence.startswith("balanced: the loader delivers 10 samples/s")
 
 
+def test_a_wide_interval_does_not_make_two_sides_alike():
+    # Three blocks of seconds each: the interval says next to nothing, the rates say enough.
+    found = Diagnosis(rate(0.35), rate(60, 0.05), Rate(0.39, 0.1, 90.0))
+    assert found.binding == "compute"
+
+
 def test_training_well_below_the_side_that_binds_says_so():
     found = Diagnosis(rate(7.4), rate(9.0, 0.3), rate(30))
     assert found.binding == "data"
