@@ -66,9 +66,9 @@ class Diagnosis:
     def binding(self) -> Binding:
         """Which side holds training back.
 
-        "both" if their intervals overlap and they are of one size, "neither" if training is far below
-        both: they take turns or compete for the same cores. With one side known it is that one if
-        training comes near it; else the other, which cannot be told from competition.
+        "both" if their intervals overlap and they are of one size, "neither" if training is far
+        below both: they take turns or compete for the same cores. With one side known it is that
+        one if training comes near it; else the other, which cannot be told from competition.
         """
         if self.loader is None or self.compute is None:
             return self._by_one_side()

@@ -14,14 +14,14 @@ class Sides:
 
     def __init__(self, **rates):
         self._rates = rates
-        self._clock = Clock()
+        self.clock = Clock()
         self.asked = []
 
     def run(self, job, folder, watch, timeout_s):
         self.asked.append(job.side)
         rate = self._rates[job.side]
         fails = rate if isinstance(rate, str) else ""
-        machine = SimulatedRunner(self._clock, lambda s: 1.0 if fails else rate, lambda s: fails)
+        machine = SimulatedRunner(self.clock, lambda s: 1.0 if fails else rate, lambda s: fails)
         return machine.run(job, folder, watch, timeout_s)
 
     def close(self):
