@@ -19,6 +19,9 @@ from studies.lab import Lab
 NEAR = 0.85
 """Training below this share of the slower side's rate is bound by neither alone."""
 
+ALIKE = 0.5
+"""Below this ratio two sides are not alike, however wide the intervals of a short window are."""
+
 Binding = Literal["data", "compute", "both", "neither", "unknown"]
 
 
@@ -63,15 +66,16 @@ class Diagnosis:
     def binding(self) -> Binding:
         """Which side holds training back.
 
-        "both" if their rates lie within each other's intervals, "neither" if training is far below
-        both: they take turns or compete for the same cores. With one side known it is that one if
-        training comes near it; else the other, which cannot be told from competition.
+        "both" if their intervals overlap and they are of one size, "neither" if training is far
+        below both: they take turns or compete for the same cores. With one side known it is that
+        one if training comes near it; else the other, which cannot be told from competition.
         """
         if self.loader is None or self.compute is None:
             return self._by_one_side()
         if self._far_below(self.loader) and self._far_below(self.compute):
             return "neither"
-        if self.loader.low <= self.compute.high and self.compute.low <= self.loader.high:
+        slower, faster = sorted((self.loader, self.compute), key=lambda rate: rate.value)
+        if faster.low <= slower.high and slower.value >= ALIKE * faster.value:
             return "both"
         return "data" if self.loader.value < self.compute.value else "compute"
 

@@ -63,6 +63,13 @@ def test_compilation_is_told_apart():
     assert found.samples_per_s == pytest.approx(BATCH / 0.051, rel=0.01)
 
 
+def test_compilation_is_known_before_the_window():
+    world = World(0.05, first_step_s=30.0)
+    found = measure(world, Loader(world, 0.001), n_epoch_steps=ENDLESS, until="warm")
+    assert not found.blocks
+    assert found.compile_s == pytest.approx(29.95, rel=0.01)
+
+
 def test_warm_up_ends_at_its_cap_and_says_so():
     class NeverSteady(World):
         def step(self, batch):

@@ -114,8 +114,12 @@ def measure(
     other_cpu_share=lambda: 0.0,
     usage=dict,
     in_flight=True,
+    until="timed",
 ):
-    """The measurement of one trial, put together as hotlap/worker.py does it."""
+    """The measurement of one trial, put together as hotlap/worker.py does it.
+
+    With `until` it is what is known after the first event of that name.
+    """
     events = []
     batches, n_held, workers = loader, 1, loader.workers
     if side == "compute":
@@ -138,6 +142,7 @@ def measure(
         pause=world.pause,
     )
     timer.run()
+    events = events[: 1 + [event["event"] for event in events].index(until)]
     return Measurement.from_events(
         [{"event": "built", "num_workers": workers, "side": side}, *events]
     )

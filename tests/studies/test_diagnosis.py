@@ -14,14 +14,14 @@ class Sides:
 
     def __init__(self, **rates):
         self._rates = rates
-        self._clock = Clock()
+        self.clock = Clock()
         self.asked = []
 
     def run(self, job, folder, watch, timeout_s):
         self.asked.append(job.side)
         rate = self._rates[job.side]
         fails = rate if isinstance(rate, str) else ""
-        machine = SimulatedRunner(self._clock, lambda s: 1.0 if fails else rate, lambda s: fails)
+        machine = SimulatedRunner(self.clock, lambda s: 1.0 if fails else rate, lambda s: fails)
         return machine.run(job, folder, watch, timeout_s)
 
     def close(self):
@@ -91,6 +91,12 @@ def test_sides_within_each_others_doubt_are_balanced():
     found = Diagnosis(rate(9.6), rate(10, 0.05), rate(10.3, 0.05))
     assert found.binding == "both"
     assert found.sentence.startswith("balanced: the loader delivers 10 samples/s")
+
+
+def test_a_wide_interval_does_not_make_two_sides_alike():
+    # Three blocks of seconds each: the interval says next to nothing, the rates say enough.
+    found = Diagnosis(rate(0.35), rate(60, 0.05), Rate(0.39, 0.1, 90.0))
+    assert found.binding == "compute"
 
 
 def test_training_well_below_the_side_that_binds_says_so():
