@@ -118,8 +118,11 @@ class Roots:
     def _remove(self) -> None:
         self._watching = False
         self._set(self._plain)
-        for module in list(self._calls):
-            module.__dict__.pop("_compiled_call_impl", None)
+        for module, call in list(self._calls.items()):
+            if call.inner is None:
+                module.__dict__.pop("_compiled_call_impl", None)
+            else:
+                module.__dict__["_compiled_call_impl"] = call.inner
 
     def _consider(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if module in self._calls or not torch.is_grad_enabled():
