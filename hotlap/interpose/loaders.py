@@ -50,6 +50,7 @@ class Loaders:
         self._places = places
         self._signature = inspect.signature(DataLoader.__init__)
         self._loaders: WeakKeyDictionary[DataLoader[Any], LoaderSeen] = WeakKeyDictionary()
+        self._made_before: dict[tuple[Any, ...], LoaderSeen] = {}
         self._last: LoaderSeen | None = None
 
     def install(self, patches: Patches) -> None:
@@ -156,18 +157,22 @@ class Loaders:
         self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changed: dict[str, Any]
     ) -> None:
         own = self._signature.bind(loader, *args, **kwargs).arguments
-        seen = LoaderSeen(
+        order = own.get("batch_sampler")
+        new = LoaderSeen(
             name=type(loader).__name__,
             dataset=type(loader.dataset).__name__,
             batch_size=loader.batch_size,
             num_workers=own.get("num_workers", 0),
-            sampler=type(own.get("batch_sampler") or loader.sampler).__name__,
+            sampler=type(loader.sampler if order is None else order).__name__,
             iterable=isinstance(loader.dataset, IterableDataset),
             where=self._places.of(_maker(sys._getframe(2), loader)),
             imposed={name: _plain(value) for name, value in changed.items()},
         )
+        # One that the script makes anew, each epoch or even each step, is the same one.
+        key = (new.name, new.dataset, new.batch_size, new.num_workers, new.sampler, new.where)
+        if (seen := self._made_before.setdefault(key, new)) is new:
+            self._seen.loaders.append(new)
         self._loaders[loader] = seen
-        self._seen.loaders.append(seen)
 
 
 def _own_settings(own: dict[str, Any]) -> Settings:

@@ -41,7 +41,7 @@ class RootCall:
         self, module: nn.Module, inner: Call | None, settings: Settings, seen: RootSeen
     ) -> None:
         self._module = weakref.ref(module)
-        self._inner = inner
+        self.inner = inner
         self._settings = settings
         self.seen = seen
         self._last = settings.memory_format == "channels_last"
@@ -55,7 +55,7 @@ class RootCall:
         """Call the module."""
         module = self._module()
         assert module is not None, "a module is alive while it is called"
-        plain = self._inner or module._call_impl
+        plain = self.inner or module._call_impl
         if self._entered:  # the module calls itself, or a root within it does
             return plain(*args, **kwargs)
         self._entered = True

@@ -50,7 +50,6 @@ class Roots:
         self._seen = seen
         self._calls: WeakKeyDictionary[nn.Module, RootCall] = WeakKeyDictionary()
         self._optimizers: WeakSet[Optimizer] = WeakSet()
-        self._held: set[int] = set()
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
@@ -85,8 +84,9 @@ class Roots:
         if not self._watching:
             return
         self._n_watched += 1
+        held = {id(parameter) for module in self._calls for parameter in module.parameters()}
         missing = (
-            id(parameter) not in self._held
+            id(parameter) not in held
             for optimizer in self._optimizers
             for group in optimizer.param_groups
             for parameter in group["params"]
@@ -118,8 +118,11 @@ class Roots:
     def _remove(self) -> None:
         self._watching = False
         self._set(self._plain)
-        for module in list(self._calls):
-            module.__dict__.pop("_compiled_call_impl", None)
+        for module, call in list(self._calls.items()):
+            if call.inner is None:
+                module.__dict__.pop("_compiled_call_impl", None)
+            else:
+                module.__dict__["_compiled_call_impl"] = call.inner
 
     def _consider(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if module in self._calls or not torch.is_grad_enabled():
@@ -133,7 +136,6 @@ class Roots:
         parameters = [p for p in module.parameters() if not is_lazy(p)]
         if not any(id(parameter) in trained for parameter in parameters):
             return
-        self._held.update(map(id, parameters))
         floats = [p for p in parameters if p.is_floating_point()]
         seen = RootSeen(
             name=type(getattr(module, "_orig_mod", module)).__name__,

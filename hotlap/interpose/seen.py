@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class LoaderSeen:
-    """A DataLoader as the script made it.
+    """A DataLoader as the script made it; made again at the same place it is the same one.
 
     Attributes:
         name: Its class.

@@ -141,6 +141,14 @@ def test_the_training_loader_is_the_one_whose_batches_are_followed_by_steps(inte
     assert (second.n_iterators, second.n_batches, second.n_steps) == (2, 6, 0)
 
 
+def test_a_loader_that_is_made_anew_each_epoch_is_one_loader(interpose):
+    seen = interpose(num_workers=1).seen
+    for _ in range(3):
+        list(DataLoader(ROWS, 4, shuffle=True))
+    (loader,) = seen.loaders
+    assert (loader.n_iterators, loader.n_batches) == (3, 18)
+
+
 def test_without_interposition_torch_is_as_it_was(interpose):
     before = DataLoader.__init__, torch.nn.Module.__call__, torch.optim.Optimizer.__init__
     interposition = interpose(num_workers=2)

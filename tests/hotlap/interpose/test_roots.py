@@ -225,6 +225,17 @@ def test_compiling_in_place_after_the_first_pass_keeps_autocast(interpose):
     )
 
 
+def test_taken_away_it_leaves_a_model_as_the_script_made_it(interpose):
+    interposition = interpose(amp="bf16")
+    model, compiled = Net(), Net()
+    compiled.compile(backend="eager")
+    own = compiled._compiled_call_impl
+    for each in (model, compiled):
+        train(each, optimizer_of(each))
+    interposition.remove()
+    assert model._compiled_call_impl is None and compiled._compiled_call_impl is own
+
+
 @pytest.mark.slow
 def test_an_imposed_compile_runs_the_root_compiled_in_training_only(interpose):
     from torch._dynamo.utils import counters
