@@ -47,15 +47,21 @@ def true_rate(settings: Settings) -> float:
     """Samples per second by construction."""
     workers = settings.num_workers
     loader = 60.0 if workers == 0 else 110.0 * workers * (1.05 if workers > 1 else 1.0)
+    compute = compute_rate(settings)
+    if workers == 0:
+        return 1 / (1 / loader + 1 / compute)
+    return (loader**-6 + compute**-6) ** (-1 / 6)  # the slower side, with a soft corner
+
+
+def compute_rate(settings: Settings) -> float:
+    """Samples per second that the model would take if it never waited."""
+    workers = settings.num_workers
     compute = 400.0 - 12.0 * workers
     compute *= 1.15 if settings.memory_format == "channels_last" else 1.0
     compute *= 0.9 if settings.intraop_threads == 1 and workers < 4 else 1.0
     compute *= 1.08 if settings.intraop_threads == 1 and workers >= 4 else 1.0
     compute *= 0.07 if settings.amp == "bf16" else 1.0
-    compute *= 1.1 if settings.compile_mode == "default" else 1.0
-    if workers == 0:
-        return 1 / (1 / loader + 1 / compute)
-    return (loader**-6 + compute**-6) ** (-1 / 6)  # the slower side, with a soft corner
+    return compute * (1.1 if settings.compile_mode == "default" else 1.0)
 
 
 def lines(
@@ -105,12 +111,13 @@ def _row(settings: Settings, chance: random.Random) -> dict[str, Any]:
     if settings.num_workers == 8 and settings.prefetch_factor == 4:
         reason = "DataLoader worker is killed by signal: Killed"
         return {**common, "outcome": "oom", "reason": reason, "wall_s": 6.0}
+    waits = 1 - true_rate(settings) / compute_rate(settings)
     first = {"steps": 1, "samples": BATCH, "seconds": compile_s + BATCH / rate}
-    warmup = [_block(rate * 0.8, 0.0), _block(rate * 0.97, 0.0), _block(rate, 0.0)]
+    warmup = [_block(share * rate, 0.0, waits) for share in (0.8, 0.97, 1.0)]
     noise, blocks = 0.0, []
     for _ in range(N_BLOCKS):
         noise = LASTING * noise + chance.gauss(0, BLOCK_NOISE * (1 - LASTING**2) ** 0.5)
-        blocks.append(_block(rate, noise))
+        blocks.append(_block(rate, noise, waits))
     return {
         **common,
         "outcome": "ok",
@@ -122,10 +129,15 @@ def _row(settings: Settings, chance: random.Random) -> dict[str, Any]:
     }
 
 
-def _block(rate: float, noise: float) -> dict[str, Any]:
+def _block(rate: float, noise: float, waits: float) -> dict[str, Any]:
     steps = max(1, round(BLOCK_S * rate / BATCH))
     seconds = steps * BATCH / rate * (1 + noise)
-    return {"steps": steps, "samples": steps * BATCH, "seconds": seconds, "data_wait_s": 0.0}
+    return {
+        "steps": steps,
+        "samples": steps * BATCH,
+        "seconds": seconds,
+        "data_wait_s": waits * seconds,
+    }
 
 
 def write(path: Path, seed: int = 0, knobs: Sequence[str] = tuple(SPACE)) -> Path:

@@ -97,7 +97,7 @@ def ablate(
         baseline: What settings are put back to.
         likely: Names of settings, the most likely to pay first; they get arms of their own first.
     """
-    sign, trial_s = rounds.lab.sign, rounds.lab.typical_s(rounds.max_s)
+    sign, trial_s = rounds.lab.sign, rounds.expected_s
     groups = _groups(whole, baseline, likely)
     n = int(rounds.left() / (FEW_ROUNDS * trial_s)) - 1 if trial_s else len(groups)
     if not groups or n < 1:

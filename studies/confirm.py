@@ -111,12 +111,11 @@ def confirm(
     Raises:
         StudyFailed: The baseline ended well in no round.
     """
-    lab = rounds.lab
-    everyone = _affordable(_distinct(arms, lab.sign), rounds.left(), lab.typical_s(rounds.max_s))
+    everyone = _affordable(_distinct(arms, rounds.lab.sign), rounds.left(), rounds.expected_s)
     baseline = everyone[0]
     for arm in everyone:
         arm.n_compared = max(1, len(everyone) - 1)
-    if known is not None and rounds.left() < lab.typical_s(rounds.max_s):
+    if known is not None and rounds.left() < rounds.expected_s:
         baseline.trials[0] = known
         return Confirmed([baseline], 0)
     if len(everyone) == 1:

@@ -241,7 +241,8 @@ class Course:
             return None
         many = f"{len(changed)} changed settings" if len(changed) > 1 else "one changed setting"
         self._observer.stage("ablate", f"what does each of the {many} bring?")
-        rounds = self._rounds("ablate", CONFIRM, MAX_ROUNDS, behind_rounds=FEW_ROUNDS)
+        trial_s = max(self._lab.typical_s(self._plan.repeat_s), self._search.wall_s_of(best))
+        rounds = self._rounds("ablate", CONFIRM, MAX_ROUNDS, trial_s, FEW_ROUNDS)
         ablation = ablate(rounds, best, base, LOADER + COMPUTE)
         if ablation.note:
             self._observer.note(ablation.note)
@@ -257,7 +258,10 @@ class Course:
         if ablation and ablation.left.key() != ablation.whole.key():
             less = f"{next(iter(best))} with less"
             arms = {"baseline": base, less: ablation.left, **best, "expert": expert}
-        rounds = self._rounds("confirm", NUMERICS, self._plan.max_rounds)
+        typical_s = self._lab.typical_s(self._plan.repeat_s)
+        longest_s = max([typical_s, *map(self._search.wall_s_of, best.values())])
+        trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
+        rounds = self._rounds("confirm", NUMERICS, self._plan.max_rounds, trial_s)
         return confirm(rounds, arms, first)
 
     def _refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
@@ -314,7 +318,9 @@ class Course:
         """The baseline's runs in the confirm rounds."""
         return [self._repeat(t) for t in baseline.trials.values() if t.run.outcome == "ok"]
 
-    def _rounds(self, kind: str, keep: float, max_rounds: int, behind_rounds: int = 2) -> Rounds:
+    def _rounds(
+        self, kind: str, keep: float, max_rounds: int, trial_s: float, behind_rounds: int = 2
+    ) -> Rounds:
         return Rounds(
             self._lab,
             kind,
@@ -324,6 +330,7 @@ class Course:
             self._violations,
             behind_rounds,
             self._plan.repeat_s,
+            trial_s,
         )
 
 

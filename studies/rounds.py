@@ -47,6 +47,7 @@ class Rounds:
         violations: An arm above 0 cannot win.
         behind_rounds: So many rounds an arm takes part in before it may be left out.
         max_s: The longest window of a trial; None for the workload's own.
+        trial_s: Wall clock that a trial is expected to take; None for what the lab has seen.
     """
 
     lab: Lab
@@ -57,6 +58,12 @@ class Rounds:
     violations: Violations = lambda measurement: ()
     behind_rounds: int = 2
     max_s: float | None = None
+    trial_s: float | None = None
+
+    @property
+    def expected_s(self) -> float:
+        """Wall clock that a trial is expected to take; 0 if nobody knows."""
+        return self.trial_s or self.lab.typical_s(self.max_s)
 
     def run(self, arms: Sequence[Arm], reference: Arm) -> int:
         """Measure `arms`, among them the `reference` that they are divided by.

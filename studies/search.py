@@ -112,6 +112,15 @@ class Search:
         known = self._proposals.known(settings)
         return None if known is None else known.value
 
+    def wall_s_of(self, settings: Settings) -> float:
+        """Wall clock of the trial of these settings; 0 if there was none."""
+        walls = (
+            float(t.user_attrs["wall_s"])
+            for t in self._ledger.trials
+            if Settings.from_dict(t.user_attrs["settings"]).key() == settings.key()
+        )
+        return next(walls, 0.0)
+
     def level(self, new: float) -> float:
         """The baseline's first level, logarithm of its value; `new` if this is the first session.
 
