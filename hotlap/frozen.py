@@ -21,6 +21,7 @@ HEADER = """\
 # @package _global_
 # Frozen settings, written by hotlap: runtime settings only, nothing that changes what is learned.
 #   python train.py +model=... settings={path}
+#   python -m hotlap run --settings {path} train.py ...    # your own script
 #   settings = hotlap.load("{path}")    # in your own code
 """
 

@@ -42,6 +42,7 @@ class Counted:
 
     def __init__(self, runner):
         self.runner, self.n = runner, 0
+        self.clock = runner.clock
 
     def run(self, *args):
         self.n += 1

@@ -140,7 +140,7 @@ def test_a_trial_cut_off_by_the_searchs_end_is_no_failure_of_its_settings(replay
     slow = Settings(num_workers=4, prefetch_factor=8)
     session = replay(rate, budget_s=40, fails=lambda s: "hang" if s.key() == slow.key() else "")
     session.search.first("baseline", BASE)
-    session.clock.now = 11.8  # 9 s are left: less than a quarter, enough for a usual trial
+    session.clock.now = 7.8  # 9 s are left: less than a quarter, enough for a usual trial
     session.search.run(None, enqueued=[slow])
     cut = rows()[-1]
     assert cut.user_attrs["outcome"] == "timeout" and cut.state == TrialState.FAIL
