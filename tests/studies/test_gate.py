@@ -147,9 +147,7 @@ def test_nothing_is_claimed_where_the_baseline_fails_or_no_time_is_left(gate):
         UNKNOWN + "there was no time left for the baseline's steps"
     )
     reason = gate("good")(s(num_workers=1), 0.001)
-    assert reason == UNKNOWN + (
-        "the baseline's steps ended as timeout: the trial ran out of the time it was given"
-    )
+    assert reason.startswith(UNKNOWN + "the baseline's steps ended as timeout: ")
 
 
 def trial(step_s, n_blocks=4, wall_s=12.0):
