@@ -119,9 +119,16 @@ def train(config: TrainConfig, text: str) -> int:
         console.print(f"the full run ended as {done.outcome}: {done.reason}", soft_wrap=True)
         return FAILED
     trained = done.events[-1]
+    if resume and not trained["samples"]:
+        console.print(
+            f"this run was done already, {trained['steps']} steps in {config.epochs} epochs; "
+            "to go on, type a larger epochs=",
+            soft_wrap=True,
+        )
     progress.end(trained, interval)
     metrics = {key: trained[key] for key in ("samples_per_s", "loss", "steps", "samples")}
-    tracker.run_ended({"state": "finished", "metrics": metrics}, [folder / "config.yaml"])
+    ended = {"state": "finished", "step": trained["steps"], "metrics": metrics}
+    tracker.run_ended(ended, [folder / "config.yaml"])
     tracker.close()
     console.print(f"checkpoint: {folder / CHECKPOINT}", soft_wrap=True)
     return DONE

@@ -278,9 +278,10 @@ def next_commands(
     """What to type next: what for -> command."""
     words = shlex.join(config.words)
     more = " n_trials=null" if config.n_trials else ""
+    longer = f"{2 * seconds(config.budget):g}s"
     commands = {
         "full run": f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}",
-        "more trials": f"python {sys.argv[0]} resume={folder} budget={config.budget}{more}",
+        "go on with more time": f"python {sys.argv[0]} resume={folder} budget={longer}{more}",
     }
     if look := tracker.ui_command():
         commands["compare the trials"] = look

@@ -42,6 +42,7 @@ class Arm:
         n_epoch_steps: Steps in an epoch, None if unknown.
         run_time: Projected seconds of the full run with the 95 % interval; None for the objective
             throughput.
+        together: Samples per second of training, measured next to `loader` and `compute`.
         loader: Samples per second of the loader alone, None if it was not measured.
         compute: Samples per second of the model alone, on batches in memory; None likewise.
         stall_share: Share 0..1 of its speed alone that the model loses by waiting; None likewise.
@@ -64,6 +65,7 @@ class Arm:
     samples_per_step: float = math.nan
     n_epoch_steps: int | None = None
     run_time: Rate | None = None
+    together: Rate | None = None
     loader: Rate | None = None
     compute: Rate | None = None
     stall_share: float | None = None
@@ -91,12 +93,13 @@ class Arm:
             run_time: Projected seconds of the full run, over all processes.
         """
         tokens = measurements[0].tokens_per_sample
+        samples_per_step = _mean([m.samples_per_step for m in measurements])
         counters = dict.fromkeys(name for m in measurements for name in m.gpu)
         return cls(
             settings=settings,
             rate=rate,
             speedup=speedup,
-            step_time_s=_mean([m.step_time_s for m in measurements]),
+            step_time_s=samples_per_step / rate.value if rate.value > 0 else math.nan,
             data_wait_share=_mean([m.data_wait_share for m in measurements]),
             startup_s=_mean([m.startup_s for m in measurements]),
             compile_s=_mean([m.compile_s for m in measurements]),
@@ -106,7 +109,7 @@ class Arm:
             gpu={c: _mean([m.gpu[c] for m in measurements if c in m.gpu]) for c in counters},
             n_runs=len(measurements),
             trial=trial,
-            samples_per_step=_mean([m.samples_per_step for m in measurements]),
+            samples_per_step=samples_per_step,
             n_epoch_steps=measurements[0].n_epoch_steps,
             run_time=run_time,
         )
@@ -115,6 +118,7 @@ class Arm:
         """The arm with what was measured of each side (a studies.Diagnosis)."""
         return replace(
             self,
+            together=diagnosis.together,
             loader=diagnosis.loader,
             compute=diagnosis.compute,
             stall_share=diagnosis.stall_share,

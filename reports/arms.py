@@ -66,7 +66,11 @@ SIDE_HEADINGS = ("together", "loader alone", "model alone", "stalled")
 def side_rows(result: Result) -> list[list[str]]:
     """Name and the columns of SIDE_HEADINGS, for each arm of which a side was measured."""
     return [
-        [name, *map(_rate, (arm.rate, arm.loader, arm.compute)), percent(arm.stall_share)]
+        [
+            name,
+            *map(_rate, (arm.together or arm.rate, arm.loader, arm.compute)),
+            percent(arm.stall_share),
+        ]
         for name, arm in result.arms.items()
         if arm.loader or arm.compute
     ]

@@ -195,10 +195,11 @@ class MlflowRuns:
 
         settings = record.get("settings", {}).items()
         metrics = record.get("metrics", {}).items()
+        at = record.get("step", 0)  # a full run's end comes after all its steps
         self._client.log_batch(
             run_id,
             metrics=[
-                Metric(key_text(n), math.nan if v is None else v, record["time_ms"], 0)
+                Metric(key_text(n), math.nan if v is None else v, record["time_ms"], at)
                 for n, v in metrics
             ],
             params=[Param(key_text(n), param_text(v)) for n, v in settings],

@@ -9,6 +9,9 @@ from reports.progress import Progress
 from reports.tracking import Tracking, trial_record
 from runners.protocol import Run
 
+ALONE = ("loader alone", "model alone")
+"""Kinds of trials that measure one side (see studies/diagnosis.py)."""
+
 
 class Tried(Protocol):
     """A trial that has ended (see studies/protocols.py)."""
@@ -66,11 +69,16 @@ class StudyObserver:
         measured = run.measurement.samples_per_s
         if trial.kind == "baseline" and run.outcome == "ok":
             self._baseline = measured
+        if not measured and run.measurement.warmup:  # stopped before its window
+            last = run.measurement.warmup[-1]
+            measured = last.samples / last.seconds
         rate = measured if run.outcome in ("ok", "pruned") and measured > 0 else None
         facts: dict[str, Any] = {"settings": trial.settings, "wall_s": run.wall_s}
         self._progress.trial_ended(
             trial.number, run.outcome, rate, reason=run.reason, kind=trial.kind, **facts
         )
+        if trial.kind in ALONE:
+            return  # nobody trains like that, and no list of trials should hold it
         self._tracking.trial(
             trial_record(
                 self._study,

@@ -99,11 +99,14 @@ class Result:
 def to_dict(result: Result) -> dict[str, Any]:
     """Plain data for JSON: `format`, then the attributes of `Result`, nested as they are.
 
+    `winner` is null if nothing was proven faster; what came closest is `best_tried` then.
     Each arm's `settings` holds all that mean something, `changed` those that differ from PyTorch's
     default. Each warning is an object of name, sentence, cause and advice. A number that is unknown
     or not finite is null.
     """
-    data = {"format": FORMAT, **_fields(result), "found_better": result.found_better}
+    data = {"format": FORMAT, "found_better": result.found_better, **_fields(result)}
+    data["best_tried"] = None if result.found_better else data["winner"]
+    data["winner"] = data["winner"] if result.found_better else None
     data["warnings"] = [parts(doubt) for doubt in result.warnings]
     return {name: _plain(value) for name, value in data.items()}
 

@@ -25,7 +25,7 @@ def sentences(result: Result) -> list[str]:
                 said.append(_pays(back, result.epochs))
     else:
         same = baseline if own else "the default"
-        said.append(f"Nothing better than {same} was found, so {same} is frozen.")
+        said.append(_nothing(result, same))
         if result.searched is not None and speedup is not None and result.searched > 1:
             said.append(_searched(result.searched, speedup.value))
     if result.noise:
@@ -50,13 +50,24 @@ def _found(result: Result, speedup: Ratio, baseline: str) -> str:
     )
 
 
+def _nothing(result: Result, same: str) -> str:
+    """Nothing was faster, or nothing was proven to be."""
+    speedup = result.winner.speedup
+    if speedup is None or speedup.value <= 1 or result.winner.barred:
+        return f"Nothing better than {same} was found, so {same} is frozen."
+    return (
+        f"Nothing is proven to be better than {same}, so {same} is frozen. What came closest "
+        f"measured {times(speedup.value)}, 95 % interval {interval(speedup.low, speedup.high)}."
+    )
+
+
 def _searched(searched: float, proven: float) -> str:
     """The best of many is picked for its luck too: winner's curse."""
     if searched <= proven:
-        return f"The search itself had measured {times(searched)}."
+        return f"The search itself, corrected for drift, had measured {times(searched)}."
     return (
-        f"The search itself had measured {times(searched)}; the best of many noisy trials looks "
-        "better than it is, so only the fresh rounds count."
+        f"The search itself, corrected for drift, had measured {times(searched)}; the best of "
+        "many noisy trials looks better than it is, so only the fresh rounds count."
     )
 
 

@@ -102,7 +102,7 @@ class TrainingProgress:
                 soft_wrap=True,
                 highlight=False,
             )
-            if abs(share - 1) > KEPT:
+            if abs(share - 1) > KEPT and not low <= rate <= high:
                 self.note(
                     "that is more than 5 % away: the machine may have been busier in one of the "
                     "two, or the run too short to be steady; to measure it anew, run tune.py again"

@@ -84,7 +84,7 @@ def _unfit(knob: Knob, here: set[str], numerics: str, facts: Mapping[str, Any]) 
     missing = [word for word in knob.requires if word not in here]
     if not missing:
         return ""
-    needs = f"it needs {_explained(missing)}"
+    needs = f"it works {_explained(missing)}"
     if not (why := facts.get(BECAUSE.get(missing[0], ""))):
         return needs
     others = ",".join(word for word in knob.requires if word != missing[0])
@@ -128,7 +128,7 @@ def _allowed(knob: Knob, here: set[str]) -> tuple[list[Value], list[str]]:
         needs = knob.choice_requires.get(text_of(value), ())
         missing = [word for word in needs if word not in here]
         if missing:
-            refused.append(f"{text_of(value)} needs {_explained(missing)}")
+            refused.append(f"{text_of(value)} works {_explained(missing)}")
         else:
             allowed.append(value)
     return allowed, refused
@@ -136,7 +136,7 @@ def _allowed(knob: Knob, here: set[str]) -> tuple[list[Value], list[str]]:
 
 def _explained(missing: list[str]) -> str:
     """The first of the missing words: the others often hang on it."""
-    return f"this: {MEANING[missing[0]]}"
+    return f"only where {MEANING[missing[0]]}"
 
 
 def _parents_first(knobs: Iterable[Knob]) -> list[Knob]:

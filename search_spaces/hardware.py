@@ -26,7 +26,7 @@ MEANING = {
     "cudnn": "cuDNN runs the convolutions: a CUDA device and a model with conv2d",
     "fused_optimizer": "the optimizer has a fused kernel on this device",
     "foreach_optimizer": "the optimizer has a foreach kernel",
-    "conv2d": "the model has two-dimensional convolutions, so memory formats matter",
+    "conv2d": "the model has two-dimensional convolutions",
     "no_batch_norm": "no layer of the model looks at the whole batch, as BatchNorm does",
     "attention": "the model calls scaled_dot_product_attention",
     "sdpa_flash": "the flash attention kernel works for this model and device",

@@ -108,7 +108,9 @@ def ablate(
         group.arm = Arm(f"without {' + '.join(group.names)}", group.settings, sign=sign)
     n_rounds = rounds.run([arm, *(group.arm for group in groups)], arm)
     if n_rounds < FEW_ROUNDS:
-        return Ablation(whole, whole, note="there was no time to try the settings one by one")
+        rounds_done = f"{n_rounds} round{'s' * (n_rounds > 1)}"
+        note = f"{rounds_done} fitted into the time, too few to say what each setting brings"
+        return Ablation(whole, whole, note=note)
     found = _worth_keeping([_contribution(group, arm) for group in groups])
     if not any(c.kept for c in found):
         # Each could go as long as the others stay: what seems to bring most stays.

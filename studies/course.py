@@ -160,6 +160,7 @@ class Course:
         self._observer = observer
         self._violations = violations
         self._make_gate = make_gate
+        self._last: Measurement | None = None  # of the baseline
 
     def run(self, base: Settings, expert: Settings) -> Found:
         """From the baseline to what is proven.
@@ -176,7 +177,8 @@ class Course:
         self._search.first("expert", expert)
         anchor = self._noise(base, first)
         diagnoses: dict[str, Diagnosis] = {}
-        if first is not None and (found := self._diagnose(base, first.run.measurement)):
+        # The last run of the baseline: the sides come right after it.
+        if self._last is not None and (found := self._diagnose(base, self._last)):
             diagnoses["baseline"] = found
         descent = Descent(self._space, _waits(first, diagnoses.get("baseline")))
         guide = descent.propose if self._plan.guided else None
@@ -186,7 +188,7 @@ class Course:
         proof = self._confirm(base, expert, first, ablation)
         refused, unchecked = self._refuse(proof)
         winner = proof.winner
-        if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[0])):
+        if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[-1])):
             diagnoses["winner"] = found
         repeats = [*(anchor.repeats if anchor else []), *self._of_rounds(proof.baseline)]
         return Found(
@@ -230,6 +232,7 @@ class Course:
         return self._repeat(trial) if trial.run.outcome == "ok" else None
 
     def _repeat(self, trial: Trial) -> Repeat:
+        self._last = trial.run.measurement
         blocks = tuple(self._lab.block_values(trial.run.measurement))
         return Repeat(trial.ended_s, trial.value, blocks)
 

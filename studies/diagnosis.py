@@ -22,6 +22,12 @@ NEAR = 0.85
 ALIKE = 0.5
 """Below this ratio two sides are not alike, however wide the intervals of a short window are."""
 
+ENOUGH_BLOCKS = 3
+"""So many blocks are a rate, also of a side that ran out of its time."""
+
+KINDS = {"loader": "loader alone", "compute": "model alone"}
+"""What a side's trial is called."""
+
 Binding = Literal["data", "compute", "both", "neither", "unknown"]
 
 
@@ -70,6 +76,8 @@ class Diagnosis:
         below both: they take turns or compete for the same cores. With one side known it is that
         one if training comes near it; else the other, which cannot be told from competition.
         """
+        if self._impossible:
+            return "unknown"
         if self.loader is None or self.compute is None:
             return self._by_one_side()
         if self._far_below(self.loader) and self._far_below(self.compute):
@@ -83,6 +91,12 @@ class Diagnosis:
     def sentence(self) -> str:
         """What it means, in one line."""
         together = _rate(self.together)
+        if self._impossible:
+            return (
+                f"which side binds cannot be told: together {together} samples/s, more than the "
+                f"slower side alone ({_rate(self.loader)} loader, {_rate(self.compute)} model); "
+                "the machine's speed changed meanwhile"
+            )
         if self.loader is None or self.compute is None:
             return self._sentence_by_one_side()
         loader, compute = _rate(self.loader), _rate(self.compute)
@@ -107,6 +121,11 @@ class Diagnosis:
             f"balanced: the loader delivers {loader} samples/s and the model takes {compute}, so "
             f"only both together can get faster{reached}"
         )
+
+    @property
+    def _impossible(self) -> bool:
+        """Whether training was faster than one side alone, beyond doubt."""
+        return (self.bound_share or 0.0) > 1 / NEAR
 
     def _far_below(self, side: Rate) -> bool:
         return self.together.value < NEAR * side.value and self.together.high < side.low
@@ -147,7 +166,7 @@ def diagnose(
     timeout_s: float,
     max_s: float | None = None,
 ) -> Diagnosis:
-    """Measure each side of `settings` alone, as trials of the kind "diagnosis".
+    """Measure each side of `settings` alone, as trials of kinds of their own (`KINDS`).
 
     Args:
         lab: Where to measure.
@@ -165,8 +184,8 @@ def diagnose(
         if side == "loader" and together.resident:
             reasons[side] = "one batch lies on the device for good, so there is no loader"
             continue
-        run = lab.measure("diagnosis", settings, timeout_s, max_s=max_s, side=side).run
-        if run.outcome == "ok" and run.measurement.blocks:
+        run = lab.measure(KINDS[side], settings, timeout_s, max_s=max_s, side=side).run
+        if len(run.measurement.blocks) >= ENOUGH_BLOCKS or run.outcome == "ok":
             found[side] = run.measurement.rate
         else:
             reasons[side] = f"{run.outcome}: {run.reason}" if run.reason else run.outcome
@@ -186,6 +205,8 @@ def _n_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _rate(rate: Rate) -> str:
+def _rate(rate: Rate | None) -> str:
+    if rate is None:
+        return "an unknown number of"
     value = rate.value
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

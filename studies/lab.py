@@ -154,6 +154,10 @@ class Lab:
         self._observer.trial_ended(trial)
         return trial
 
+    def note(self, text: str) -> None:
+        """A sentence for the user."""
+        self._observer.note(text)
+
     def now(self) -> float:
         """Seconds since this lab was opened, on the clock on which trials take their time."""
         return self._runner.clock() - self._start

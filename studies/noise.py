@@ -43,8 +43,8 @@ APART, WITHIN = 0.5, 5.0
 split of one normal mode lies 2.7 apart, that of a uniform one 3.5; a few processes that each have
 a level of their own may look like two modes, but not so far apart."""
 
-MODE_BLOCKS, MODE_SHARE = 12, 0.15
-"""With fewer blocks, or with fewer of them in the smaller mode, it is an outlier."""
+MODE_REPEATS, MODE_BLOCKS, MODE_SHARE = 3, 12, 0.15
+"""With fewer repeats or blocks, or a smaller share in the smaller mode, it is an outlier."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Noise:
         steps = [b - a for a, b in zip(logs, logs[1:], strict=False)]
         spread = _spread(steps)
         drift = math.expm1(_slope(repeats, logs) * (repeats[-1].t - repeats[0].t)) if steps else 0.0
-        return cls(len(logs), spread, drift, _modes([b for r in repeats for b in r.blocks]))
+        return cls(len(logs), spread, drift, _modes(repeats))
 
     @property
     def drifts(self) -> bool:
@@ -112,21 +112,28 @@ class Noise:
         """What it means for a study whose proof has `n_rounds` rounds."""
         if self.n < 2:
             return "the baseline was measured once only, so nothing is known of the machine's noise"
-        said = [f"{self.n} runs of the baseline spread by {self.spread:.1%} between processes"]
+        runs = f"{self.n} runs of the baseline"
+        said = [f"{runs} differ by {percent(self.spread)} from process to process"]
         if self.drifts:
-            said.append(f"drifted by {self.drift:+.0%} in the meantime")
+            word = "faster" if self.drift > 0 else "slower"
+            said.append(f"became {percent(abs(self.drift))} {word} meanwhile")
         if self.modes:
             low, high = self.modes
             said.append(f"have two modes, one {high / low:.1f} times as fast as the other")
         text = ", ".join(said)
         if n_rounds >= 2:
             effect = self.smallest_effect(n_rounds)
-            least = f"{effect:.1%}" if effect < 1 else f"a factor of {1 + effect:.3g}"
+            least = percent(effect) if effect < 1 else f"a factor of {1 + effect:.3g}"
             text += f"; {n_rounds} paired rounds cannot show a change of less than {least}"
         needed = self.rounds_for(0.02)
         if needed is None:
-            return f"{text}, and 2 % are out of reach on this machine"
+            return f"{text}; a change of 2 % cannot be shown on this machine"
         return f"{text} (2 % would take {needed} rounds)"
+
+
+def percent(share: float) -> str:
+    """A share as `2.1 %` or `31 %`."""
+    return f"{share:.1%}".replace("%", " %") if share < 0.1 else f"{share:.0%}".replace("%", " %")
 
 
 def _spread(steps: Sequence[float]) -> float:
@@ -151,11 +158,11 @@ def _slope(repeats: Sequence[Repeat], logs: Sequence[float]) -> float:
     return statistics.median(slopes) if slopes else 0.0
 
 
-def _modes(values: Sequence[float]) -> tuple[float, ...]:
+def _modes(repeats: Sequence[Repeat]) -> tuple[float, ...]:
     """The means of the best split in two, if that are two modes."""
-    logs = sorted(math.log(v) for v in values if v > 0)
+    logs = sorted(math.log(v) for repeat in repeats for v in repeat.blocks if v > 0)
     least = max(2, math.ceil(MODE_SHARE * len(logs)))
-    if len(logs) < MODE_BLOCKS:
+    if len(logs) < MODE_BLOCKS or len(repeats) < MODE_REPEATS:
         return ()
     sums = list(itertools.accumulate(logs, initial=0.0))
     total, squares = sums[-1], sum(x * x for x in logs)

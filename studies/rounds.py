@@ -81,7 +81,12 @@ class Rounds:
             for arm in order:
                 self._measure(arm, n_rounds)
             n_rounds += 1
-            order = self._still_running(order, reference)
+            running = self._still_running(order, reference)
+            for arm in (arm for arm in order if arm not in running):
+                self.lab.note(f"{arm.name} is left out of further rounds: it is far behind")
+            order = running
+            if order == [reference] and len(arms) > 1:
+                break  # nobody is left to be compared
             narrow = all(arm is reference or _is_narrow(arm, reference) for arm in order)
             if n_rounds >= ENOUGH_ROUNDS and narrow:
                 break

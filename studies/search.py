@@ -157,6 +157,9 @@ class Search:
         while True:
             if n_trials is not None and len(self._proposals) >= n_trials:
                 return f"all {n_trials} trials are done"
+            if anchor is not None:
+                anchor.before_trial()
+                self._factor = anchor.factor
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
             if self._budget.left(self._keep) <= self._lab.typical_s():
                 return "the time for searching is spent"
@@ -173,9 +176,6 @@ class Search:
             if reason := self._refuse(settings):
                 self._tell(self._lab.refuse("search", settings, reason), asked)
                 continue
-            if anchor is not None:
-                anchor.before_trial()
-                self._factor = anchor.factor
             self._measure("search", settings, asked)
 
     def _guided(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:

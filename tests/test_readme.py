@@ -35,7 +35,7 @@ def cwd(tmp_path, monkeypatch):
     (tmp_path / "my_job.py").write_text(blocks("python")[0])
     (tmp_path / "my_conf" / "model").mkdir(parents=True)
     (tmp_path / "my_conf" / "model" / "mine.yaml").write_text(blocks("yaml")[0])
-    for name in ("resnet50", "make"):
+    for name in ("resnet50", "mine"):
         folder = tmp_path / "outputs" / name / "TIME"
         folder.mkdir(parents=True)
         dump(folder / "frozen.yaml", Settings(num_workers=2), {"samples_per_s": 1.0})

@@ -25,7 +25,7 @@ def test_a_missing_fact_drops_the_knob_with_one_line_that_names_it() -> None:
     kept, dropped = active([knob("pin_memory", [False, True], requires=["cuda"])], CPU)
     assert kept == []
     assert dropped == [
-        "pin_memory is not searched: it needs this: the workload runs on a CUDA device"
+        "pin_memory is not searched: it works only where the workload runs on a CUDA device"
     ]
 
 
@@ -39,7 +39,7 @@ def test_a_missing_fact_of_a_choice_drops_only_the_choice() -> None:
     kept, dropped = active([workers, start], {**CPU, "spawn_error": "a lambda"})
     assert kept[1].choices == ("default", "fork")
     assert dropped == [
-        "multiprocessing_context is searched in part: spawn needs this: the dataset and its "
+        "multiprocessing_context is searched in part: spawn works only where the dataset and its "
         "functions can be pickled for another process"
     ]
 
@@ -111,9 +111,9 @@ def test_a_dataset_that_changes_between_epochs_has_no_persistent_workers() -> No
     kept, dropped = active([workers, keep], facts)
     assert [k.name for k in kept] == ["num_workers"]
     assert dropped == [
-        "persistent_workers is not searched: it needs this: the dataset stays the same from epoch "
-        "to epoch; persistent workers keep the copy with which they started; dataset has a method "
-        "set_epoch; if that does no harm, write search_space.persistent_workers.requires=[loader]"
+        "persistent_workers is not searched: it works only where the dataset stays the same from "
+        "epoch to epoch; persistent workers keep the copy with which they started; dataset has a "
+        "method set_epoch; if that does no harm, write search_space.persistent_workers.requires=[loader]"
     ]
     typed = knob("persistent_workers", [False, True], requires=["loader"])
     assert [k.name for k in active([workers, typed], facts)[0]] == [
@@ -169,7 +169,7 @@ def test_knobs_with_the_same_reason_share_a_line_that_names_each() -> None:
     _, dropped = active([cuda[0], cudnn, cuda[1]], CPU)
     assert dropped[0] == (
         "pin_memory and non_blocking are not searched: "
-        "each needs this: the workload runs on a CUDA device"
+        "each works only where the workload runs on a CUDA device"
     )
-    assert dropped[1].startswith("cudnn_benchmark is not searched: it needs this: ")
+    assert dropped[1].startswith("cudnn_benchmark is not searched: it works only where ")
     assert len(dropped) == 2
