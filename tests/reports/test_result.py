@@ -109,3 +109,11 @@ def test_what_was_fast_and_may_not_be_frozen_is_no_winner(result):
     refused = dataclasses.replace(result, winner=barred)
     assert result.found_better and not refused.found_better
     assert list(refused.arms) == ["baseline", "expert", "best tried"]
+
+
+def test_without_a_proof_json_has_no_winner(result):
+    slower = dataclasses.replace(result.winner, speedup=Ratio(0.5, 0.4, 0.6))
+    data = to_dict(dataclasses.replace(result, winner=slower))
+    assert data["found_better"] is False and data["winner"] is None
+    assert data["best_tried"]["speedup"]["value"] == 0.5
+    assert to_dict(result)["best_tried"] is None and to_dict(result)["winner"]

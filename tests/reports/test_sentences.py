@@ -11,6 +11,11 @@ def test_a_speedup_that_may_be_none_is_said_to_be_none(result):
     winner = dataclasses.replace(result.winner, speedup=Ratio(1.04, 0.98, 1.09))
     unproven = dataclasses.replace(result, winner=winner)
     assert sentences(unproven)[0] == (
+        "Nothing is proven to be better than the default, so the default is frozen. What came "
+        "closest measured 1.04x, 95 % interval [0.98, 1.09]."
+    )
+    slower = dataclasses.replace(result.winner, speedup=Ratio(0.97, 0.9, 1.05))
+    assert sentences(dataclasses.replace(result, winner=slower))[0] == (
         "Nothing better than the default was found, so the default is frozen."
     )
 
@@ -47,8 +52,8 @@ def test_the_searchs_own_figure_stands_beside_the_proven_one(full_result):
 def test_what_only_the_search_saw_is_told_where_nothing_was_proven(full_result):
     winner = dataclasses.replace(full_result.winner, speedup=Ratio(1.01, 0.97, 1.05))
     said = sentences(dataclasses.replace(full_result, winner=winner, searched=1.12))
-    assert said[0].startswith("Nothing better")
-    assert "had measured 1.12x; the best of many" in said[1]
+    assert said[0].startswith("Nothing is proven")
+    assert "had measured 1.12x; the best of many noisy trials" in said[1]
 
 
 def test_the_noise_and_the_diagnosis_are_said_as_they_are(full_result):

@@ -118,7 +118,7 @@ def test_markdown_has_a_row_for_each_arm(result):
 def test_markdown_says_all_that_the_screen_says(full_result, run_time_result):
     text = markdown(full_result)
     for part in ("model alone", "pays back", "Warning [machine-busy]: others", "Likely cause: ",
-                 "What to do: ", "Refused trial 12: its loss", "The search itself had measured",
+                 "What to do: ", "Refused trial 12: its loss", "The search itself, corrected",
                  "Baseline: data-bound"):  # fmt: skip
         assert part in text
     assert "| run time | samples/s |" in markdown(run_time_result)

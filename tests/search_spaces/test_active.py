@@ -113,7 +113,8 @@ def test_a_dataset_that_changes_between_epochs_has_no_persistent_workers() -> No
     assert dropped == [
         "persistent_workers is not searched: it works only where the dataset stays the same from "
         "epoch to epoch; persistent workers keep the copy with which they started; dataset has a "
-        "method set_epoch; if that does no harm, write search_space.persistent_workers.requires=[loader]"
+        "method set_epoch; if that does no harm, write "
+        "search_space.persistent_workers.requires=[loader]"
     ]
     typed = knob("persistent_workers", [False, True], requires=["loader"])
     assert [k.name for k in active([workers, typed], facts)[0]] == [

@@ -61,7 +61,7 @@ def test_the_smallest_effect_is_what_paired_rounds_can_really_show():
 
 def test_the_sentence_says_what_can_be_shown():
     text = Noise(5, 0.021, -0.08).sentence(5)
-    assert "5 runs of the baseline spread by 2.1%" in text and "drifted by -8%" in text
+    assert "5 runs of the baseline differ by 2.1 % from process" in text and "8.0 % slower" in text
     assert "5 paired rounds cannot show a change of less than" in text
     assert "measured once only" in Noise(1).sentence(5)
     assert "two modes, one 10.0 times" in Noise(5, 0.02, 0.0, (1.0, 10.0)).sentence(0)
