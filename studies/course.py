@@ -244,7 +244,9 @@ class Course:
             return None
         many = f"{len(changed)} changed settings" if len(changed) > 1 else "one changed setting"
         self._observer.stage("ablate", f"what does each of the {many} bring?")
-        trial_s = max(self._lab.typical_s(self._plan.repeat_s), self._search.wall_s_of(best))
+        # Without what makes it fast it is as slow as the baseline.
+        known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
+        trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
         rounds = self._rounds("ablate", CONFIRM, MAX_ROUNDS, trial_s, FEW_ROUNDS)
         ablation = ablate(rounds, best, base, LOADER + COMPUTE)
         if ablation.note:

@@ -38,7 +38,7 @@ def doubts_of(found: Found, n_trials: int = 0) -> list[Doubt]:
     if proof.found_better:
         said.append(wide_interval("the winner", speedup, proof.n_rounds))
     else:
-        value = speedup.value if best is not baseline else 0.0
+        value = speedup.value if best is not baseline and not best.reasons else 0.0
         said.append(few_rounds(proof.n_rounds, best.name, value))
     said += [*_growth(found), *_unchecked(found), *_could_not_win(found)]
     return [doubt for doubt in said if doubt is not None]
