@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from studies.course import Found
 from studies.doubt import Doubt
+from studies.found import Found
 from studies.study_doubts import baseline_drift, few_rounds, two_modes, wide_interval
 from studies.window_doubts import Watched, of_trials
 
