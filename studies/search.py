@@ -154,12 +154,14 @@ class Search:
             anchor: Follows the machine's drift; None takes values as they are.
         """
         waiting = [settings for settings in enqueued if self._proposals.known(settings) is None]
+        due = True  # a trial has run since the baseline was measured
         while True:
             if n_trials is not None and len(self._proposals) >= n_trials:
                 return f"all {n_trials} trials are done"
-            if anchor is not None:
+            if anchor is not None and due:
                 anchor.before_trial()
                 self._factor = anchor.factor
+                due = False
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
             if self._budget.left(self._keep) <= self._lab.typical_s():
                 return "the time for searching is spent"
@@ -177,6 +179,7 @@ class Search:
                 self._tell(self._lab.refuse("search", settings, reason), asked)
                 continue
             self._measure("search", settings, asked)
+            due = True
 
     def _guided(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
         """The guide's next untried proposal."""

@@ -217,3 +217,20 @@ def test_enqueued_settings_come_first_and_once(replay):
     hit = Settings(num_workers=4, prefetch_factor=8)
     session.search.run(3, enqueued=[BASE, hit])
     assert session.runner.ran[1] == hit
+
+
+def test_the_baseline_is_measured_once_however_many_proposals_are_refused(replay):
+    """On a noisy machine it is due before each trial, and a refusal is none."""
+    session = replay(
+        rate,
+        process_noise=0.3,
+        budget_s=900,
+        search={"refuse": lambda s: "no shared memory" if s.num_workers == 4 else ""},
+    )
+    session.studied()
+    kinds = [
+        t.kind for t in session.seen.trials if t.kind == "repeat" or t.run.outcome == "invalid"
+    ]
+    assert kinds.count("search") >= 3
+    tried = [t.kind for t in session.seen.trials if t.run.outcome != "invalid"]
+    assert "repeat repeat repeat repeat" not in " ".join(tried)
