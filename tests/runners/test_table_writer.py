@@ -87,6 +87,16 @@ def test_a_file_that_is_no_table_is_refused_and_kept(path):
         assert path.read_text() == notes
 
 
+def test_nothing_is_added_to_a_table_with_a_value_that_none_can_have(path):
+    with TableWriter(path, HEADER) as rows:
+        rows.append(BASE, a_run())
+    path.write_text(path.read_text().replace('"seconds": 0.5', '"seconds": "x"', 1))
+    before = path.read_bytes()
+    with pytest.raises(UserInputError, match="table.jsonl:2: .*\n?.*Nothing was recorded"):
+        TableWriter(path, HEADER)
+    assert path.read_bytes() == before
+
+
 def test_two_commands_cannot_record_one_table(path):
     with TableWriter(path, HEADER), pytest.raises(UserInputError, match="another command records"):
         TableWriter(path, HEADER)
