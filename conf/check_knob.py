@@ -13,6 +13,9 @@ from search_spaces.knob import AUTO
 
 GROUP = "search_space"
 
+MOST = 2**31 - 1
+"""The end of a range lies below: no count of threads, workers or samples is larger."""
+
 
 def range_faults(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
     """What is wrong with the values that the knob `name` may take."""
@@ -88,13 +91,13 @@ def _numbers(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
     least = known.MINIMUM[name]
     sound = True
     for part, value, example in (("low", knob.low, least), ("high", knob.high, least + 4)):
-        if value != AUTO and (not is_whole(value) or value < least):
+        if value != AUTO and not (is_whole(value) and least <= value <= MOST):
             sound = False
             yield knob_fault(
                 name,
                 part,
-                f"{part} of the knob {name} is {value!r}",
-                f"a whole number from {least}, or auto",
+                f"{part} of the knob {name} is {repr(value)[:40]}",
+                f"a whole number from {least} to {MOST}, or auto",
                 str(example),
                 sources,
             )
@@ -107,7 +110,7 @@ def _numbers(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
             str(knob.high),
             sources,
         )
-    if knob.step is not None and (not is_whole(knob.step) or knob.step < 1):
+    if knob.step is not None and not (is_whole(knob.step) and 1 <= knob.step <= MOST):
         yield knob_fault(
             name,
             "step",
