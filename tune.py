@@ -123,7 +123,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         for line in dropped:
             observer.note(line)
         space = search_spaces.Space(knobs, base)
-        expert, _ = search_spaces.expert(base, facts, config.numerics)
+        # What the user left out of the space is not the expert's to change either.
+        expert = space.nearest(search_spaces.expert(base, facts, config.numerics)[0])
 
         def refuse(settings: Settings) -> str:
             return search_spaces.refusal(settings, facts)

@@ -5,6 +5,7 @@ Rooms do not import each other: `found` is a studies.Found, taken as it is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
         winner=_arm(best, proof, timed, found.diagnoses.get("winner")),
         expert=next((_arm(a, proof, timed) for a in proof.arms if a.settings == expert), None),
         contributions=tuple(_contribution(c, proof, timed) for c in found.contributions),
-        noise=_capital(found.noise.sentence(len(best.ratios(proof.baseline)))),
+        noise=_capital(found.noise.sentence(len(best.ratios(proof.baseline)), _doubt(best, proof))),
         diagnosis={name: diagnosis.sentence for name, diagnosis in found.diagnoses.items()},
         searched=found.searched,
         refused=tuple(Refusal(name, why) for name, why in found.refused),
@@ -64,6 +65,14 @@ def _contribution(c: Any, proof: Any, timed: bool) -> Contribution:
         without=_arm(c.without, proof, timed) if c.without.rates() else None,
         whole=_arm(c.whole, proof, timed),
     )
+
+
+def _doubt(best: Any, proof: Any) -> float | None:
+    """The smallest change that these rounds could have shown, from their own interval."""
+    speedup = best.speedup(proof.baseline)
+    if best is proof.baseline or not 0 < speedup.low < speedup.high < math.inf:
+        return None
+    return math.sqrt(speedup.high / speedup.low) - 1
 
 
 def _ratio(rate: Any) -> Ratio:

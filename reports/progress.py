@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from statistics import median
 from types import TracebackType
 from typing import Any
 
@@ -25,6 +26,8 @@ STYLES = {"ok": "green", "pruned": "dim"}
 """Every other outcome is a failure and red."""
 
 
+BASELINE = ("baseline", "repeat")
+
 NEW = ("baseline", "expert", "search")
 """Kinds of trials that try settings for the first time."""
 
@@ -38,7 +41,7 @@ class Progress:
         now: Clock in seconds that only moves forward.
 
     Attributes:
-        baseline: Samples per second of the baseline, None until it is known.
+        baseline: Samples per second of the baseline, the median of its runs; None until then.
         best: The best of the trials so far, the baseline and the expert included.
     """
 
@@ -57,6 +60,7 @@ class Progress:
         self._tenth = 0
         self._rate: float | None = None
         self.baseline: float | None = None
+        self._baselines: list[float] = []
         self.best: float | None = None
         self._live: Live | None = None
         if console.is_terminal:
@@ -132,9 +136,10 @@ class Progress:
             wall_s: Seconds from the order until its processes were gone.
             kind: "baseline", "expert", "search", or a repeat's ("confirm"), which is no new best.
         """
+        if outcome == "ok" and samples_per_s is not None and kind in BASELINE:
+            self._baselines.append(samples_per_s)
+            self.baseline = median(self._baselines)
         if outcome == "ok" and samples_per_s is not None and kind in NEW:
-            if kind == "baseline":
-                self.baseline = samples_per_s
             self.best = max(samples_per_s, self.best or 0.0)
         self._trial, self._rate = "", None
         name = "trial" if kind == "search" else kind

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from hotlap.settings import Settings
 from search_spaces.knob import Knob, Value
-from search_spaces.suggest import Suggests, fingerprint, grid, neighbours, params_of, size, suggest
+from search_spaces.suggest import (
+    Suggests,
+    fingerprint,
+    grid,
+    nearest,
+    neighbours,
+    params_of,
+    size,
+    suggest,
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,10 @@ class Space:
     def params_of(self, settings: Settings) -> dict[str, Value]:
         """The parameters that would suggest `settings`, or a near point of the space."""
         return params_of(settings, self.knobs)
+
+    def nearest(self, settings: Settings) -> Settings:
+        """The point of the space that lies nearest: what the user left out stays as it is."""
+        return nearest(settings, self.knobs, self.base)
 
     def grid(self) -> Iterator[Settings]:
         """All settings there are."""

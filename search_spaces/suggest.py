@@ -79,6 +79,11 @@ def neighbours(
                 yield knob.name, value, suggest(_Given(params_of(changed, knobs)), knobs, base)
 
 
+def nearest(settings: Settings, knobs: Sequence[Knob], base: Settings) -> Settings:
+    """The point of the space that lies nearest to `settings`; the base where nothing varies."""
+    return suggest(_Given(params_of(settings, knobs)), knobs, base)
+
+
 def size(knobs: Sequence[Knob], base: Settings | None = None) -> int:
     """How many settings `grid` would give, counted without making them."""
     base = base or Settings()

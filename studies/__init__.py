@@ -5,11 +5,12 @@ from studies.anchor import Anchor
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
-from studies.course import PROVE, Course, Found, Plan
+from studies.course import PROVE, Course
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import Endurance
 from studies.folder import held, new_folder
+from studies.found import Found
 from studies.found_doubts import doubts_of
 from studies.freezing import freeze
 from studies.gate import Gate, affordable_steps
@@ -17,6 +18,7 @@ from studies.growth import Growth, Limits, growths
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
+from studies.plan import Plan
 from studies.recorder import record
 from studies.rounds import Rounds
 from studies.samplers import constraints_of

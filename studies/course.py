@@ -8,7 +8,6 @@ tune.py takes it on a real machine, and a replayed study on a recorded table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
@@ -17,7 +16,6 @@ from studies.ablate import (
     FEW_ROUNDS,
     MAX_ROUNDS,
     Ablation,
-    Contribution,
     ablate,
     differing,
 )
@@ -27,11 +25,12 @@ from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.descent import COMPUTE, LOADER, Descent
 from studies.diagnosis import Diagnosis, diagnose
-from studies.endurance import Endurance, measured
+from studies.endurance import measured
+from studies.found import Found
 from studies.gate import UNKNOWN, Gate
-from studies.growth import Growth
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
+from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
 from studies.rounds import Rounds, Violations
 from studies.search import Search
@@ -54,76 +53,6 @@ DIAGNOSIS_SHARE = 0.06
 """Both sides of one settings value take at most this share, or are left out."""
 
 MakeGate = Callable[[Run, float], Gate]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the user says about the course.
-
-    Attributes:
-        n_trials: Trials of the search in all; None for as many as fit.
-        n_best: So many of the best trials are confirmed.
-        max_rounds: The most confirm rounds.
-        guided: Whether the sampler is helped by descent at first.
-        sampler: Its name, for the screen.
-        seed: Of the order within rounds.
-        repeat_s: The longest window where many short ones tell more than a few long ones.
-        full_run: What it may hold, and for how long.
-        diagnose: Whether the two sides can be measured.
-    """
-
-    n_trials: int | None = None
-    n_best: int = 2
-    max_rounds: int = 8
-    guided: bool = True
-    sampler: str = "tpe"
-    seed: int = 0
-    repeat_s: float | None = None
-    full_run: Endurance = field(default_factory=Endurance)
-    diagnose: bool = True
-
-
-@dataclass
-class Found:
-    """What a study has found.
-
-    Attributes:
-        proof: The confirm rounds.
-        noise: What all runs of the baseline say about the machine.
-        ablation: Which of the best settings pay; None if nothing seemed better.
-        refused: What was proven faster but may not be frozen: name and reason.
-        first: The baseline's first trial in this session, None on a resumed study.
-        diagnoses: Which side binds, for "baseline" and "winner" as far as there was time.
-        repeats: All runs of the baseline, in the order of time.
-        searched: The speedup that the search itself had measured for the winner, or for what came
-            closest; None if it has not measured them.
-        growth: What grows with the steps of the winner, or of the baseline if that is the winner.
-        unchecked: Why the winner's numerics are not known, empty if they are.
-    """
-
-    proof: Confirmed
-    noise: Noise
-    ablation: Ablation | None = None
-    refused: list[tuple[str, str]] = field(default_factory=list)
-    first: Trial | None = None
-    diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
-    repeats: list[Repeat] = field(default_factory=list)
-    searched: float | None = None
-    growth: list[Growth] = field(default_factory=list)
-    unchecked: str = ""
-
-    @property
-    def contributions(self) -> tuple[Contribution, ...]:
-        """What the winner's settings bring; empty if the winner is not what was taken apart."""
-        ablation, winner = self.ablation, self.proof.winner.settings.key()
-        if ablation is None or winner not in (ablation.left.key(), ablation.whole.key()):
-            return ()
-        if winner == ablation.left.key():
-            return ablation.contributions
-        why = "without all that does not pay alone it was slower"
-        return tuple(
-            c if c.kept else replace(c, kept=True, reason=why) for c in ablation.contributions
-        )
 
 
 class Course:
@@ -244,7 +173,9 @@ class Course:
             return None
         many = f"{len(changed)} changed settings" if len(changed) > 1 else "one changed setting"
         self._observer.stage("ablate", f"what does each of the {many} bring?")
-        trial_s = max(self._lab.typical_s(self._plan.repeat_s), self._search.wall_s_of(best))
+        # Without what makes it fast it is as slow as the baseline.
+        known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
+        trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
         rounds = self._rounds("ablate", CONFIRM, MAX_ROUNDS, trial_s, FEW_ROUNDS)
         ablation = ablate(rounds, best, base, LOADER + COMPUTE)
         if ablation.note:

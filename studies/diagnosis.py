@@ -22,6 +22,8 @@ NEAR = 0.85
 ALIKE = 0.5
 """Below this ratio two sides are not alike, however wide the intervals of a short window are."""
 
+HALF = 0.5
+
 ENOUGH_BLOCKS = 3
 """So many blocks are a rate, also of a side that ran out of its time."""
 
@@ -128,7 +130,9 @@ class Diagnosis:
         return (self.bound_share or 0.0) > 1 / NEAR
 
     def _far_below(self, side: Rate) -> bool:
-        return self.together.value < NEAR * side.value and self.together.high < side.low
+        share = self.together.value / side.value if side.value > 0 else 1.0
+        # Half of it needs no interval, which a few blocks leave wide.
+        return share < HALF or (share < NEAR and self.together.high < side.low)
 
     def _why_neither(self) -> str:
         if self.num_workers == 0:

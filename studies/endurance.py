@@ -7,7 +7,7 @@ from itertools import chain
 
 from hotlap.measurement import Measurement
 from studies.arm import Arm
-from studies.growth import Growth, Limits, growths
+from studies.growth import Growth, Limits, can_tell, growths
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,17 @@ class Endurance:
     def outgrown(self, winner: Arm, baseline: Arm) -> str:
         """Why the full run would run out of something with the winner; empty if it would not.
 
-        What grows with the baseline too is the user's own: it is told, and nothing is refused.
+        What grows with the baseline too is the user's own: it is told, and nothing is refused; so
+        is what the baseline's trials were too short to show.
         """
         own = {growth.what for growth in self.growth(baseline)}
+        trials = measured(baseline)
         return "; ".join(
             growth.sentence
             for growth in self.growth(winner)
-            if growth.reached_after_steps is not None and growth.what not in own
+            if growth.reached_after_steps is not None
+            and growth.what not in own
+            and 2 * sum(can_tell(m, growth.what) for m in trials) > len(trials)
         )
 
     def _n_steps(self, measurement: Measurement) -> int | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from studies.course import Found
 from studies.doubt import Doubt
+from studies.found import Found
 from studies.study_doubts import baseline_drift, few_rounds, two_modes, wide_interval
 from studies.window_doubts import Watched, of_trials
 
@@ -38,7 +38,7 @@ def doubts_of(found: Found, n_trials: int = 0) -> list[Doubt]:
     if proof.found_better:
         said.append(wide_interval("the winner", speedup, proof.n_rounds))
     else:
-        value = speedup.value if best is not baseline else 0.0
+        value = speedup.value if best is not baseline and not best.reasons else 0.0
         said.append(few_rounds(proof.n_rounds, best.name, value))
     said += [*_growth(found), *_unchecked(found), *_could_not_win(found)]
     return [doubt for doubt in said if doubt is not None]

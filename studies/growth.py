@@ -156,6 +156,12 @@ def growths(measurement: Measurement, n_steps: int | None, limits: Limits) -> li
     return found
 
 
+def can_tell(measurement: Measurement, what: str) -> bool:
+    """Whether a trial has blocks and steps enough to show growth."""
+    steps, _ = _series(measurement, what)
+    return len(steps) >= MIN_POINTS and steps[-1] - steps[0] >= MIN_STEPS
+
+
 def slope_per_step(steps: Sequence[int], values: Sequence[float], floor: float) -> float:
     """Sustained growth in a step; 0 if there is none beyond doubt.
 

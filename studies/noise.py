@@ -108,8 +108,13 @@ class Noise:
         enough = (n for n in range(2, MOST_ROUNDS + 1) if self.smallest_effect(n) <= effect)
         return next(enough, None)
 
-    def sentence(self, n_rounds: int) -> str:
-        """What it means for a study whose proof has `n_rounds` rounds."""
+    def sentence(self, n_rounds: int = 0, effect: float | None = None) -> str:
+        """What it means.
+
+        Args:
+            n_rounds: Paired rounds of the proof; 0 before it.
+            effect: What these have shown to be their doubt; None takes what is to be expected.
+        """
         if self.n < 2:
             return "the baseline was measured once only, so nothing is known of the machine's noise"
         runs = f"{self.n} runs of the baseline"
@@ -122,7 +127,7 @@ class Noise:
             said.append(f"have two modes, one {high / low:.1f} times as fast as the other")
         text = ", ".join(said)
         if n_rounds >= 2:
-            effect = self.smallest_effect(n_rounds)
+            effect = self.smallest_effect(n_rounds) if effect is None else effect
             least = percent(effect) if effect < 1 else f"a factor of {1 + effect:.3g}"
             text += f"; {n_rounds} paired rounds cannot show a change of less than {least}"
         needed = self.rounds_for(0.02)

@@ -119,3 +119,14 @@ def test_a_space_hands_all_of_it_to_a_study() -> None:
     assert {settings.amp for settings in space.grid()} == {"bf16"}
     assert space.suggest(FixedTrial(space.params_of(base))) == base
     assert space.fingerprint == fingerprint(LOADER)
+
+
+def test_the_nearest_point_leaves_alone_what_the_user_left_out():
+    from search_spaces import Space
+
+    base = Settings(optimizer_kernel="foreach")
+    space = Space(
+        [Knob("num_workers", choices=(0, 1, 4)), Knob("pin_memory", choices=(False,))], base
+    )
+    wanted = Settings(num_workers=8, pin_memory=True, amp="bf16", optimizer_kernel="fused")
+    assert space.nearest(wanted) == Settings(num_workers=4, optimizer_kernel="foreach")

@@ -1,0 +1,55 @@
+"""Found: what a study has found, before it is written down anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from studies.ablate import Ablation, Contribution
+from studies.confirm import Confirmed
+from studies.diagnosis import Diagnosis
+from studies.growth import Growth
+from studies.noise import Noise, Repeat
+from studies.protocols import Trial
+
+
+@dataclass
+class Found:
+    """What a study has found.
+
+    Attributes:
+        proof: The confirm rounds.
+        noise: What all runs of the baseline say about the machine.
+        ablation: Which of the best settings pay; None if nothing seemed better.
+        refused: What was proven faster but may not be frozen: name and reason.
+        first: The baseline's first trial in this session, None on a resumed study.
+        diagnoses: Which side binds, for "baseline" and "winner" as far as there was time.
+        repeats: All runs of the baseline, in the order of time.
+        searched: The speedup that the search itself had measured for the winner, or for what came
+            closest; None if it has not measured them.
+        growth: What grows with the steps of the winner, or of the baseline if that is the winner.
+        unchecked: Why the winner's numerics are not known, empty if they are.
+    """
+
+    proof: Confirmed
+    noise: Noise
+    ablation: Ablation | None = None
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    first: Trial | None = None
+    diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
+    repeats: list[Repeat] = field(default_factory=list)
+    searched: float | None = None
+    growth: list[Growth] = field(default_factory=list)
+    unchecked: str = ""
+
+    @property
+    def contributions(self) -> tuple[Contribution, ...]:
+        """What the winner's settings bring; empty if the winner is not what was taken apart."""
+        ablation, winner = self.ablation, self.proof.winner.settings.key()
+        if ablation is None or winner not in (ablation.left.key(), ablation.whole.key()):
+            return ()
+        if winner == ablation.left.key():
+            return ablation.contributions
+        why = "without all that does not pay alone it was slower"
+        return tuple(
+            c if c.kept else replace(c, kept=True, reason=why) for c in ablation.contributions
+        )

@@ -1,0 +1,34 @@
+"""Plan: what the user says about a study's course."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from studies.endurance import Endurance
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user says about the course.
+
+    Attributes:
+        n_trials: Trials of the search in all; None for as many as fit.
+        n_best: So many of the best trials are confirmed.
+        max_rounds: The most confirm rounds.
+        guided: Whether the sampler is helped by descent at first.
+        sampler: Its name, for the screen.
+        seed: Of the order within rounds.
+        repeat_s: The longest window where many short ones tell more than a few long ones.
+        full_run: What it may hold, and for how long.
+        diagnose: Whether the two sides can be measured.
+    """
+
+    n_trials: int | None = None
+    n_best: int = 2
+    max_rounds: int = 8
+    guided: bool = True
+    sampler: str = "tpe"
+    seed: int = 0
+    repeat_s: float | None = None
+    full_run: Endurance = field(default_factory=Endurance)
+    diagnose: bool = True
