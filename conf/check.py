@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conf import check_objective, check_record, check_space, check_workload
-from conf.check_knob import as_yaml, yaml_hint
+from conf.check_knob import MOST as MOST_COUNT
+from conf.check_knob import as_yaml, beyond, yaml_hint
 from conf.check_number import (
     COMMON_RANGES,
     MOST,
@@ -58,6 +59,9 @@ def _common(config: Common, sources: Sources) -> Iterator[Fault]:
     yield from in_range(config, COMMON_RANGES, sources)
     for name, text in known.faults(config.settings).items():
         yield _setting(name, text, config.settings[name], sources)
+    for name, value in config.settings.items():
+        if name in known.NAMES and beyond(value):
+            yield _setting(name, f"; at most {MOST_COUNT}", repr(value)[:40], sources)
     for group in NAMED:
         if hasattr(config, group):
             yield from _name(group, getattr(config, group).name, sources)

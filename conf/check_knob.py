@@ -14,7 +14,7 @@ from search_spaces.knob import AUTO
 GROUP = "search_space"
 
 MOST = 2**31 - 1
-"""The end of a range lies below: no count of threads, workers or samples is larger."""
+"""No count of threads, workers or samples is larger."""
 
 
 def range_faults(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
@@ -75,6 +75,9 @@ def _choices(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
             meant = f"; did you mean '{close}'?" if close else ""
             what = f"the knob {name} has the choice {choice!r}"
             yield knob_fault(name, "choices", what, f"{takes}{hint}{meant}", usual, sources)
+        elif beyond(choice):
+            what = f"the knob {name} has the choice {repr(choice)[:40]}"
+            yield knob_fault(name, "choices", what, f"at most {MOST}", usual, sources)
     if len({(type(c), str(c)) for c in choices}) < len(choices):
         once = ",".join(as_yaml(c) for c in dict.fromkeys(map(_plain, choices)))
         yield knob_fault(
@@ -169,6 +172,11 @@ def knob_fault(
 def is_whole(value: Any) -> bool:
     """True for a whole number; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def beyond(value: Any) -> bool:
+    """True for a whole number that no setting can have."""
+    return is_whole(value) and bool(value > MOST)
 
 
 def _plain(value: Any) -> Any:

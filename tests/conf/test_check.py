@@ -89,6 +89,12 @@ def test_no_number_of_a_full_run_is_without_end(tune_config, key):
     assert fault.startswith(f"{key} is inf") and "at most 1e+15" in fault
 
 
+def test_a_setting_is_no_larger_than_any_count(tune_config):
+    tune_config.settings["intraop_threads"] = 10**30
+    (fault,) = wrong(tune_config)
+    assert "at most 2147483647" in fault and "type:  settings.intraop_threads=null" in fault
+
+
 def test_every_range_speaks_of_a_key_that_exists():
     configs = {TUNE_RANGES: TuneConfig, TRAIN_RANGES: TrainConfig, COMMON_RANGES: TrainConfig}
     for ranges, kind in configs.items():

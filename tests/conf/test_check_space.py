@@ -36,6 +36,7 @@ def test_sound_knobs_pass(tune_config, fields):
         ("num_workers", {"low": -1, "high": 4}, "whole number from 0"),
         ("num_workers", {"low": 0, "high": 2.5}, "high of the knob num_workers is 2.5"),
         ("num_workers", {"low": 0, "high": 10**400}, "a whole number from 0 to 2147483647"),
+        ("num_workers", {"choices": [0, 10**30]}, "at most 2147483647"),
         ("num_workers", {**RANGE, "step": 0}, "whole number from 1"),
         ("num_workers", {"low": 1, "high": 4, "step": 1, "log": True}, "step and log"),
         ("num_workers", {**RANGE, "log": True}, "logarithmic scale from 0"),
