@@ -133,7 +133,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             origin = {"versions": versions, "git_commit": commit, "setup_s": budget.spent()}
             header = {**table_header(config, name, job, space, facts), **origin}
             every = [base, expert, *space.grid()]
-            observer.stage("record", f"{space.size} settings into {config.record}")
+            n_settings = len({settings.key() for settings in every})
+            observer.stage("record", f"{n_settings} settings into {config.record}")
             observer.note(record(config, lab, every, header, observer, refuse))
             tracker.study_ended(reports.ended_record(study, "finished"), [])
             return DONE
@@ -277,7 +278,7 @@ def next_commands(
     config: TuneConfig, name: str, folder: Path, path: Path, tracker: Tracking
 ) -> dict[str, str]:
     """What to type next: what for -> command."""
-    words = shlex.join(config.words)
+    words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
     more = " n_trials=null" if config.n_trials else ""
     longer = f"{2 * seconds(config.budget):g}s"
     commands = {

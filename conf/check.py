@@ -6,13 +6,20 @@ Plain functions on the typed config; torch is not imported, and no user code eit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from conf import check_objective, check_record, check_space, check_workload
-from conf.check_knob import as_yaml, yaml_hint
+from conf.check_knob import MOST as MOST_COUNT
+from conf.check_knob import as_yaml, beyond, yaml_hint
+from conf.check_number import (
+    COMMON_RANGES,
+    MOST,
+    TRAIN_RANGES,
+    TUNE_RANGES,
+    in_range,
+    too_large,
+)
 from conf.duration import seconds
 from conf.fault import Fault, among, nearest
 from conf.groups import HERE, options
@@ -27,53 +34,6 @@ from search_spaces.knob import NUMERICS
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 
 
-@dataclass(frozen=True)
-class Range:
-    """What the number at `key` may be, as a test, in words, and with an example."""
-
-    key: str
-    fits: Callable[[Any], bool]
-    words: str
-    example: str
-
-
-def _positive(key: str, example: str) -> Range:
-    return Range(key, lambda v: v > 0, "more than 0", example)
-
-
-def _from_one(key: str, example: str, or_null: str = "") -> Range:
-    return Range(key, lambda v: v is None or v >= 1, f"a whole number from 1{or_null}", example)
-
-
-def _share(key: str, example: str) -> Range:
-    return Range(key, lambda v: 0 < v < 1, "between 0 and 1", example)
-
-
-TUNE_RANGES = (
-    _positive("window.max_s", "8"),
-    _positive("window.min_s", "2"),
-    _positive("window.block_s", "0.5"),
-    _share("window.precision", "0.02"),
-    Range("window.max_warmup_s", lambda v: v >= 0, "0 or more", "15"),
-    _positive("window.first_step_s", "120"),
-    _positive("window.silence_s", "60"),
-    Range("sampler.n_startup_trials", lambda v: v >= 0, "0 or more", "8"),
-    Range("sampler.seed", lambda v: 0 <= v < 2**32, "from 0 to 4294967295", "0"),
-    _share("pruner.error", "0.05"),
-    Range("constraints.device_memory", lambda v: 0 < v <= 1, "more than 0, at most 1", "0.9"),
-    _from_one("confirm.n_best", "2"),
-    _from_one("confirm.max_rounds", "8"),
-    _from_one("n_trials", "50", " or null"),
-    _from_one("record_repeats", "1"),
-    Range("run.epochs", lambda v: v is None or v > 0, "more than 0, or null", "90"),
-    _from_one("run.n_samples", "1281167", " or null"),
-)
-TRAIN_RANGES = (
-    _from_one("epochs", "1"),
-    _from_one("max_steps", "1000", " or null"),
-    _positive("checkpoint_every_s", "300"),
-)
-COMMON_RANGES = (Range("seed", lambda v: 0 <= v < 2**32, "from 0 to 4294967295", "0"),)
 NAMED = ("runner", "tracking", "objective", "sampler", "pruner")
 """Groups whose `name` must be one that hotlap has; each has an option of that name in conf/."""
 
@@ -87,7 +47,7 @@ def faults(config: Common, sources: Sources) -> list[Fault]:
         found += [*_tune(config, sources), *check_space.faults(config, sources)]
         found += check_record.faults(config, sources)
     elif isinstance(config, TrainConfig):
-        found += _ranges(config, TRAIN_RANGES, sources)
+        found += in_range(config, TRAIN_RANGES, sources)
         if is_replay(config):
             found.append(_no_replay(sources))
     return found
@@ -95,9 +55,13 @@ def faults(config: Common, sources: Sources) -> list[Fault]:
 
 def _common(config: Common, sources: Sources) -> Iterator[Fault]:
     yield from _hidden(sources)
-    yield from _ranges(config, COMMON_RANGES, sources)
+    yield from too_large(config, "", sources)
+    yield from in_range(config, COMMON_RANGES, sources)
     for name, text in known.faults(config.settings).items():
         yield _setting(name, text, config.settings[name], sources)
+    for name, value in config.settings.items():
+        if name in known.NAMES and beyond(value):
+            yield _setting(name, f"; at most {MOST_COUNT}", repr(value)[:40], sources)
     for group in NAMED:
         if hasattr(config, group):
             yield from _name(group, getattr(config, group).name, sources)
@@ -118,7 +82,7 @@ def _common(config: Common, sources: Sources) -> Iterator[Fault]:
 
 
 def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
-    yield from _ranges(config, TUNE_RANGES, sources)
+    yield from in_range(config, TUNE_RANGES, sources)
     try:
         seconds(config.budget)
     except UserInputError:
@@ -137,14 +101,14 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
     else:
         yield from check_objective.faults(config, sources)
     window = config.window
-    if 0 < window.max_s < window.min_s:
+    if 0 < window.max_s < window.min_s <= MOST:
         yield sources.fault(
             "window.min_s",
             what=f"window.min_s is {window.min_s:g}, longer than window.max_s, {window.max_s:g}",
             right="the shortest window is no longer than the longest",
             cure=f"window.max_s={window.min_s:g}",
         )
-    if 0 < window.max_s < window.block_s:
+    if 0 < window.max_s < window.block_s <= MOST:
         yield sources.fault(
             "window.block_s",
             what=f"window.block_s is {window.block_s:g}, longer than window.max_s, "
@@ -186,20 +150,6 @@ def _name(group: str, name: str, sources: Sources) -> Iterator[Fault]:
     names = options(group)
     if name not in names:
         yield one_of(f"{group}.name", name, names, sources)
-
-
-def _ranges(config: Common, ranges: tuple[Range, ...], sources: Sources) -> Iterator[Fault]:
-    for allowed in ranges:
-        value: Any = config
-        for part in allowed.key.split("."):
-            value = getattr(value, part)
-        if not allowed.fits(value):
-            yield sources.fault(
-                allowed.key,
-                what=f"{allowed.key} is {value}",
-                right=f"it takes {allowed.words}",
-                cure=f"{allowed.key}={allowed.example}",
-            )
 
 
 def _setting(name: str, text: str, value: object, sources: Sources) -> Fault:

@@ -13,6 +13,9 @@ from search_spaces.knob import AUTO
 
 GROUP = "search_space"
 
+MOST = 2**31 - 1
+"""No count of threads, workers or samples is larger."""
+
 
 def range_faults(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
     """What is wrong with the values that the knob `name` may take."""
@@ -72,6 +75,9 @@ def _choices(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
             meant = f"; did you mean '{close}'?" if close else ""
             what = f"the knob {name} has the choice {choice!r}"
             yield knob_fault(name, "choices", what, f"{takes}{hint}{meant}", usual, sources)
+        elif beyond(choice):
+            what = f"the knob {name} has the choice {repr(choice)[:40]}"
+            yield knob_fault(name, "choices", what, f"at most {MOST}", usual, sources)
     if len({(type(c), str(c)) for c in choices}) < len(choices):
         once = ",".join(as_yaml(c) for c in dict.fromkeys(map(_plain, choices)))
         yield knob_fault(
@@ -88,13 +94,13 @@ def _numbers(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
     least = known.MINIMUM[name]
     sound = True
     for part, value, example in (("low", knob.low, least), ("high", knob.high, least + 4)):
-        if value != AUTO and (not is_whole(value) or value < least):
+        if value != AUTO and not (is_whole(value) and least <= value <= MOST):
             sound = False
             yield knob_fault(
                 name,
                 part,
-                f"{part} of the knob {name} is {value!r}",
-                f"a whole number from {least}, or auto",
+                f"{part} of the knob {name} is {repr(value)[:40]}",
+                f"a whole number from {least} to {MOST}, or auto",
                 str(example),
                 sources,
             )
@@ -107,7 +113,7 @@ def _numbers(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
             str(knob.high),
             sources,
         )
-    if knob.step is not None and (not is_whole(knob.step) or knob.step < 1):
+    if knob.step is not None and not (is_whole(knob.step) and 1 <= knob.step <= MOST):
         yield knob_fault(
             name,
             "step",
@@ -166,6 +172,11 @@ def knob_fault(
 def is_whole(value: Any) -> bool:
     """True for a whole number; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def beyond(value: Any) -> bool:
+    """True for a whole number that no setting can have."""
+    return is_whole(value) and bool(value > MOST)
 
 
 def _plain(value: Any) -> Any:

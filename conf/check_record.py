@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
             what=f"record is '{config.record}', not the name of a file",
             right="the table to write, or to go on with",
             cure=f"record={Path(config.record) / 'table.jsonl'}",
+        )
+    elif reason := _unfit(Path(config.record)):
+        yield sources.fault(
+            "record",
+            what=f"record is '{config.record}', and {reason}",
+            right="a file, in a folder that is there or can be made",
+            cure="record=table.jsonl",
         )
     if is_replay(config):
         yield sources.fault(
@@ -46,3 +54,16 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
             cure="n_trials=50 instead of budget=",
             key="record",
         )
+
+
+def _unfit(path: Path) -> str:
+    """Why no table can lie at `path`, as far as looking tells; empty if it can."""
+    try:
+        if path.exists() and not path.is_file():
+            return "that is no file that keeps what is written to it"
+        there = next(folder for folder in path.absolute().parents if folder.exists())
+    except (OSError, ValueError) as error:
+        return f"there can be no such file ({error})"
+    if not there.is_dir():
+        return f"{there} is no folder"
+    return "" if os.access(there, os.W_OK) else f"nothing can be written in {there}"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import yaml
 
 from conf.check_knob import GROUP, as_yaml, is_whole, knob_fault, range_faults, yaml_hint
 from conf.fault import Fault, among, nearest
@@ -61,7 +64,7 @@ def _words(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
     places = [("requires", word) for word in knob.requires]
     for choice, words in knob.choice_requires.items():
         places += [(f"choice_requires.{choice}", word) for word in words]
-        if isinstance(knob.choices, list) and choice not in [as_yaml(c) for c in knob.choices]:
+        if isinstance(knob.choices, list) and not _is_choice(name, choice, knob.choices):
             yield knob_fault(
                 name,
                 f"choice_requires.{choice}",
@@ -77,6 +80,16 @@ def _words(name: str, knob: Knob, sources: Sources) -> Iterator[Fault]:
             right = f"did you mean '{close}'?" if close else among(WORDS)
             what = f"the knob {name} requires '{word}', which is no fact"
             yield knob_fault(name, part, what, right, f"[{close or WORDS[0]}]", sources)
+
+
+def _is_choice(name: str, text: str, choices: list[Any]) -> bool:
+    """Whether `text` is one of the choices, or one that was left out: it needs nothing then."""
+    if text in [as_yaml(choice) for choice in choices]:
+        return True
+    try:
+        return not known.faults({name: yaml.safe_load(text)})
+    except yaml.YAMLError:
+        return False
 
 
 def _when(name: str, knob: Knob, config: TuneConfig, sources: Sources) -> Iterator[Fault]:

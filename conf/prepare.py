@@ -17,7 +17,7 @@ from conf.fault import Fault, without_consequences
 from conf.frozen_choice import Expanded, expand
 from conf.hand_on import shared_words
 from conf.knob_words import last_word
-from conf.recorded import fill, is_replay
+from conf.recorded import fill, first_line, in_table, is_replay
 from conf.resume import resumed
 from conf.schema import Common
 from conf.session import SCHEMAS, Session
@@ -112,7 +112,8 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         config.name = config.name or models[-1].rpartition("/")[2]
         config.words = shared_words(words, session.folders)
     last_word(config, set(typed))
-    if session.kind == "config" and is_replay(config):
+    played = session.kind == "config" and is_replay(config)
+    if played:
         names = [model.rpartition("/")[2] for model in models]
         config, more = fill(config, overrides, names)
         faults += more
@@ -122,10 +123,12 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         folders=session.folders,
         import_path=list(config.import_path),
         program=request.program,
+        table=first_line(config) if played and config.runner.table else "",
     )
     faults += _unresolved(config, sources)
     ready: Common = OmegaConf.to_object(config)  # type: ignore[assignment]
-    faults += without_consequences([*request.faults, *faults], check.faults(ready, sources))
+    found = in_table(check.faults(ready, sources), sources.table)
+    faults += without_consequences([*request.faults, *faults], found)
     request.faults += faults
     return None if faults else Prepared(ready, OmegaConf.to_yaml(config, resolve=True))
 

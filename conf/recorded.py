@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from conf.fault import Fault
 from conf.merge import merge
+from conf.sources import SUBJECT
 from conf.words import as_typed
 from hotlap.settings import Settings
 from runners.table import told
 from runners.table_check import lines_of
-
-SUBJECT = ("model", "data", "settings", "search_space")
-"""What the table says; only a model of the same name may be typed beside it."""
 
 TRIED = ("choices", "low", "high", "step", "log", "when", "numerics")
 """Parts of a knob that count: what it requires was known on the machine that recorded it."""
@@ -45,6 +44,7 @@ def fill(
     file = Path(path).expanduser().resolve()
     config.runner.table = str(file)
     lines, faults = lines_of(file)
+    first = first_line(config)
     if faults:
         return config, [_damaged(str(path), faults)]
     header = lines[0]
@@ -57,13 +57,31 @@ def fill(
     config.settings = vars(Settings.from_dict(header.get("settings", {})))
     config.search_space = {}
     for knob, definition in header["space"].items():
-        config, more = merge(
-            config, tried(definition), lambda _: f"{path}:1", ("search_space", knob)
-        )
-        found += more
+        config, more = merge(config, tried(definition), lambda _: first, ("search_space", knob))
+        found += in_table(more, first)
     config.name = name
     config.words = list(workload.get("words", ()))
     return config, found
+
+
+def first_line(config: Any) -> str:
+    """Where the table says what it was recorded with."""
+    return f"{config.runner.table}:1"
+
+
+def in_table(faults: Iterable[Fault], first: str) -> list[Fault]:
+    """The `faults`, those of the table's `first` line with what to write there: typing won't do."""
+    return [
+        replace(fault, cure=f"the first line of the table anew, with {_in_line(fault)}")
+        if fault.where == first
+        else fault
+        for fault in faults
+    ]
+
+
+def _in_line(fault: Fault) -> str:
+    """What is to be typed elsewhere, by the names that the table has for it."""
+    return fault.cure.replace("search_space", "space", 1)
 
 
 def tried(knob: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,10 +20,17 @@ def another_machine(folder: Path, words: Sequence[str]) -> Fault | None:
         folder: The study's.
         words: The overrides that begin such a study.
     """
+    path = folder / "facts.json"
     try:
-        then = json.loads((folder / "facts.json").read_text())
-    except (OSError, ValueError):  # it has none yet; a damaged file is told when it is used
+        then = json.loads(path.read_text())
+    except OSError:  # it has none yet
         return None
+    except (ValueError, RecursionError) as error:
+        return _damaged(path, str(error))
+    if not isinstance(then, dict) or not _are_gpus(then.get("gpus", [])):
+        return _damaged(
+            path, "it is no mapping of names to values, or its gpus are no list of GPUs"
+        )
     here = machine_facts()
     before, now = _kind(then, then), _kind(here, then)
     differing = [
@@ -38,6 +45,20 @@ def another_machine(folder: Path, words: Sequence[str]) -> Fault | None:
         where=f"command line: resume={shown(folder)}",
         right="all trials of a study run on machines of one kind, else they cannot be compared",
         cure=f"{shlex.join(words)}, without resume=, for a study of its own here",
+        key="resume",
+    )
+
+
+def _are_gpus(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(g, dict) and "name" in g for g in value)
+
+
+def _damaged(path: Path, why: str) -> Fault:
+    return Fault(
+        what=f"{shown(path)}, what the study knows of its machine, is damaged: {why}",
+        where=shown(path),
+        right="the file that the study wrote; without it the facts are asked for anew",
+        cure=f"rm {shlex.quote(shown(path))}",
         key="resume",
     )
 

@@ -18,6 +18,9 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was
 NOT_VALUES = ("defaults", "hydra")
 """Keys of a config file that steer Hydra and are no part of the config."""
 
+SUBJECT = ("model", "data", "settings", "search_space")
+"""What a replay takes from its table; only a model of the same name may be typed beside it."""
+
 
 @dataclass(frozen=True)
 class ConfigFile:
@@ -72,6 +75,7 @@ class Sources:
         folders: Where config files are looked for, ours first.
         import_path: Folders in which a user's own modules are looked for first.
         program: What to type before the overrides.
+        table: File and line that all of `SUBJECT` is from, in a replay.
     """
 
     files: Sequence[ConfigFile] = ()
@@ -79,12 +83,15 @@ class Sources:
     folders: Sequence[Path] = (HERE,)
     import_path: Sequence[str] = ()
     program: str = "python tune.py"
+    table: str = ""
 
     def where(self, key: str) -> str:
         """Where the value of `key` is from: the command line goes before the files."""
         typed = [word for at, word in self.typed.items() if _holds(at, key) or _holds(key, at)]
         if typed:
             return f"command line: {typed[-1]}"
+        if self.table and key.partition(".")[0] in SUBJECT:
+            return self.table
         part = key
         while part:
             for file in reversed(self.files):

@@ -30,6 +30,9 @@ class RunTime:
     reached: its value is a lower bound. Where whole epochs are timed (a data set shorter than the
     window), their starts are part of the steady rate; `n_samples` cannot take them out again.
 
+    Raises:
+        UserInputError: `epochs` is not above 0, or without end.
+
     Attributes:
         epochs: Times through the data set, more than 0; need not be whole.
         n_samples: In one epoch of the full run; None takes what the trial's loader says.
@@ -41,6 +44,13 @@ class RunTime:
     n_samples: int | None = None
     direction: Direction = "minimize"
     unit: str = "s"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epochs < math.inf:
+            raise UserInputError(
+                f"run.epochs is {self.epochs}; a full run has more than 0 epochs and comes to an "
+                "end: type e.g. run.epochs=90"
+            )
 
     def check(self, facts: Mapping[str, Any]) -> None:
         """Whether the length of an epoch is known.

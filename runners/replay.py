@@ -85,9 +85,10 @@ class ReplayRunner:
         """
         if job.kind == "probe":
             self._now_s += float(self.table.header.get("setup_s") or 0.0)
-            facts = {"event": "facts", "t": self._now_s, "facts": self.table.header.get("facts")}
-            watch(facts)
-            return Run("ok", Measurement(()), events=(facts,), folder=folder)
+            facts = self.table.header.get("facts", {})
+            event = {"event": "facts", "t": self._now_s, "facts": facts}
+            watch(event)
+            return Run("ok", Measurement(()), events=(event,), folder=folder)
         settings = Settings.from_dict(job.settings)
         if reason := self._unknown(job, settings):
             return Run("invalid", Measurement(()), reason, folder=folder)

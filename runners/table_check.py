@@ -8,7 +8,6 @@ docs/tables.md has the format.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,13 +16,24 @@ from typing import Any
 from hotlap.settings import Settings
 from hotlap.settings import faults as setting_faults
 from runners.protocol import FAILED
+from runners.table_values import (
+    BLOCK,
+    DEPTH,
+    LEAST,
+    MOST,
+    ROW,
+    brief,
+    header_faults,
+    is_number,
+    is_positive,
+    too_deep,
+    wrong,
+)
 
 FORMAT = 1
 """Version of the format; it grows when a key changes its meaning or goes away."""
 
 OUTCOMES = ("ok", *FAILED)
-
-SECONDS = ("startup_s", "compile_s", "epoch_start_s", "warmup_s", "wall_s", "overhead_s", "end_s")
 
 
 def lines_of(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
@@ -53,9 +63,9 @@ def lines_of(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
 def _object(raw: str) -> dict[str, Any] | None:
     try:
         line = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return line if isinstance(line, dict) else None
+    return line if isinstance(line, dict) and not too_deep(line) else None
 
 
 def _no_object(raw: str, text: str, number: int) -> str:
@@ -64,7 +74,10 @@ def _no_object(raw: str, text: str, number: int) -> str:
             "the line is cut off, as a killed recorder leaves it; delete it, or go on with the "
             "same record= command, which drops it"
         )
-    return f"no JSON object: {raw[:40]!r}; each line is one, as in {{...}}"
+    return (
+        f"no JSON object: {raw[:40]!r}; each line is one, as in {{...}}, in UTF-8 and not nested "
+        f"deeper than {DEPTH} levels"
+    )
 
 
 def _header(line: Mapping[str, Any]) -> Iterator[str]:
@@ -73,20 +86,11 @@ def _header(line: Mapping[str, Any]) -> Iterator[str]:
             f"table is {line.get('table')!r}; the first line describes the table and begins "
             f'{{"table": {FORMAT}, ...'
         )
-    workload = line.get("workload")
-    if not isinstance(workload, dict) or not isinstance(workload.get("name"), str):
-        yield f'workload is {workload!r}; write {{"name": "my_model"}} at the least'
-    space = line.get("space")
-    if not isinstance(space, dict) or not space:
-        yield f'space is {space!r}; write each knob: {{"num_workers": {{"choices": [0, 2]}}, ...}}'
-    else:
-        for name, knob in space.items():
-            if not isinstance(knob, dict) or not (knob.get("choices") or "low" in knob):
-                yield f"space.{name} is {knob!r}; it takes choices, or low and high"
-    yield from _mappings(line, ("settings", "facts", "window", "versions"))
-    if isinstance(line.get("settings"), dict):
-        yield from setting_faults(line["settings"]).values()
-    yield from _seconds(line, ("setup_s",))
+    try:
+        json.dumps(line, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        yield f"there is half a character, {error.object[error.start]!r}; write it whole"
+    yield from header_faults(line)
 
 
 def _row(line: Mapping[str, Any]) -> Iterator[str]:
@@ -94,50 +98,37 @@ def _row(line: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(settings, dict):
         yield from setting_faults(settings).values()
     else:
-        yield f'settings is {settings!r}; write them by name: {{"num_workers": 2, ...}}'
+        yield f'settings is {brief(settings)}; write them by name: {{"num_workers": 2, ...}}'
     outcome = line.get("outcome")
     if outcome not in OUTCOMES:
-        yield f"outcome is {outcome!r}; it is one of {', '.join(OUTCOMES)}"
-    yield from _seconds(line, SECONDS)
+        yield f"outcome is {brief(outcome)}; it is one of {', '.join(OUTCOMES)}"
+    yield from wrong(line, ROW)
     for key in ("warmup_blocks", "blocks"):
         blocks = line.get(key, [])
         if not isinstance(blocks, list):
-            yield f"{key} is {blocks!r}; write a list of blocks"
+            yield f"{key} is {brief(blocks)}; write a list of blocks"
             continue
         for i, block in enumerate(blocks):
-            yield from (f"{key}[{i}] {fault}" for fault in _block(block))
+            yield from _block(block, f"{key}[{i}]")
         if key == "blocks" and outcome == "ok" and not blocks:
             yield "blocks is empty; an ok trial has at least one"
 
 
-def _block(block: Any) -> Iterator[str]:
+def _block(block: Any, at: str) -> Iterator[str]:
     if not isinstance(block, dict):
-        yield f"is {block!r}; write steps, samples, seconds and data_wait_s"
+        yield f"{at} is {brief(block)}; write steps, samples, seconds and data_wait_s"
         return
     for key in ("steps", "samples", "seconds"):
-        if not _number(block.get(key)) or block[key] <= 0:
-            yield f"has {key} {block.get(key)!r}; it is a number above 0"
+        value: Any = block.get(key)
+        if not is_positive(value):
+            beyond = isinstance(value, (int, float)) and (value > MOST or 0 < value < LEAST)
+            takes = f"from {LEAST:g} to {MOST:g}" if beyond else "above 0"
+            yield f"{at} has {key} {brief(value)}; it is a number {takes}"
             return
     wait = block.get("data_wait_s", 0.0)
-    if not _number(wait) or not 0 <= wait <= block["seconds"] * 1.001:
-        yield f"has data_wait_s {wait!r}; it lies between 0 and the block's seconds"
-
-
-def _mappings(line: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
-    for key in keys:
-        if not isinstance(line.get(key, {}), dict):
-            yield f"{key} is {line[key]!r}; it maps names to values"
-
-
-def _seconds(line: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
-    for key in keys:
-        value = line.get(key)
-        if value is not None and (not _number(value) or value < 0):
-            yield f"{key} is {value!r}; it is a number of seconds from 0"
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number(wait) or not 0 <= wait <= block["seconds"] * 1.001:
+        yield f"{at} has data_wait_s {brief(wait)}; it lies between 0 and the block's seconds"
+    yield from wrong(block, BLOCK, f"{at}.")
 
 
 def _whole(lines: list[dict[str, Any]]) -> Iterator[str]:

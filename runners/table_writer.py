@@ -1,7 +1,8 @@
 """TableWriter: appends trials to a recorded table, a line at a time, and goes on where it ended.
 
 A line is one write, so a killed recorder loses the trial that ran and no other; a line that was
-cut off all the same is dropped when the recording goes on.
+cut off all the same is dropped when the recording goes on. A line for which the disk has no room is
+taken back.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hotlap.errors import UserInputError
+from hotlap.errors import HotlapError, UserInputError
 from hotlap.settings import Settings
 from runners.protocol import Run
 from runners.row import Row, environment, line_of
@@ -42,13 +44,13 @@ class TableWriter:
 
     Raises:
         UserInputError: The file holds a table of another workload, space or machine, or none at
-            all, or another command records it.
+            all, or another command records it, or it cannot be written to.
+        HotlapError: The disk has no room for the first line.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
         self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._fd = _opened(path)
         self._recorded: Counter[object] = Counter()
         self._environments = {environment(Settings())}  # the probe has started this server
         try:
@@ -67,7 +69,11 @@ class TableWriter:
         return self._recorded[settings.key()]
 
     def append(self, settings: Settings, run: Run) -> None:
-        """Keep what came of a trial with `settings`."""
+        """Keep what came of a trial with `settings`.
+
+        Raises:
+            HotlapError: The disk has no room for it; the lines before it are whole.
+        """
         own = environment(settings)
         self._write(line_of(settings, run, new_environment=own not in self._environments))
         self._environments.add(own)
@@ -85,8 +91,21 @@ class TableWriter:
         os.close(self._fd)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        os.write(self._fd, (json.dumps(line) + "\n").encode())
-        os.fsync(self._fd)
+        text = (json.dumps(line) + "\n").encode()
+        before = os.fstat(self._fd).st_size
+        why = "no room is left"
+        try:
+            done = os.write(self._fd, text)
+            os.fsync(self._fd)
+        except OSError as error:
+            done, why = 0, error.strerror or str(error)
+        if done < len(text):
+            os.ftruncate(self._fd, before)
+            n_kept = sum(self._recorded.values())
+            raise HotlapError(
+                f"{self._path} cannot take another line ({why}); its {n_kept} recorded trials are "
+                "kept. Make room where it lies, and type the same command again to go on"
+            )
 
     def _hold(self) -> None:
         try:
@@ -114,6 +133,24 @@ class TableWriter:
         _refuse_another(self._path, lines[0], json.loads(json.dumps(header)))
         for line in lines[1:]:
             self._recorded[Row.of(line).settings.key()] += 1
+
+
+def _opened(path: Path) -> int:
+    """The descriptor of the table at `path`, which is made if it is not there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        raise UserInputError(
+            f"{path} cannot be written ({error.strerror or error}); type "
+            "record=<a file in a folder of yours>"
+        ) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UserInputError(
+            f"{path} is no file that keeps what is written to it; type record=<a file>"
+        )
+    return descriptor
 
 
 def _refuse_another(path: Path, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -63,6 +63,7 @@ def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(tmp_path):
     table = Table.read(path)
     found = [row.settings.key() for row in table.rows]
     assert len(found) == len(set(found)) and f"all {len(found)} recorded" in out
+    assert f"{len(found)} settings into table.jsonl" in out
     assert table.header["facts"]["cores"] >= 1 and table.header["setup_s"] > 0
     assert all(row.outcome == "ok" and row.data["overhead_s"] >= 0 for row in table.rows)
 
@@ -77,3 +78,15 @@ def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(tmp_path):
     code, out, err = finish(start(tmp_path, *RECORD, "model.width=32"))
     assert code == 2 and "workload.args" in err and "record=<another file>" in err
     assert path.read_text().splitlines() == after
+
+
+def test_a_table_made_by_hand_needs_neither_facts_nor_words(tmp_path):
+    blocks = [{"steps": 4, "samples": 100, "seconds": 0.5 + i / 100} for i in range(6)]
+    header = {"table": 1, "workload": {"name": "w"}, "space": {"num_workers": {"choices": [0, 2]}}}
+    rows = [{"settings": {"num_workers": n}, "outcome": "ok", "blocks": blocks} for n in (0, 2)]
+    path = tmp_path / "table.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in (header, *rows)))
+    words = ["runner=replay", "runner.table=table.jsonl", "budget=2m"]
+    code, out, err = finish(start(tmp_path, *words))
+    assert code == 0, out + err
+    assert "train.py +model=<name> settings=" in out

@@ -1,7 +1,11 @@
+import dataclasses
+import math
+
 import pytest
 
-from conf.check import COMMON_RANGES, TRAIN_RANGES, TUNE_RANGES, faults
-from conf.schema import TrainConfig, TuneConfig
+from conf.check import faults
+from conf.check_number import COMMON_RANGES, TRAIN_RANGES, TUNE_RANGES
+from conf.schema import Common, TrainConfig, TuneConfig
 from conf.sources import Sources
 
 
@@ -56,6 +60,39 @@ def test_each_value_out_of_its_range_is_one_fault(tune_config, key, value, right
     put(tune_config, key, value)
     (fault,) = wrong(tune_config)
     assert key in fault and right in fault and "type:" in fault
+
+
+def numbers(config, at=""):
+    """The keys of all numbers that the types know."""
+    for part in dataclasses.fields(config):
+        value, hint = getattr(config, part.name), str(part.type)
+        if dataclasses.is_dataclass(value):
+            yield from numbers(value, f"{at}{part.name}.")
+        elif part.type in (int, float) or "Optional[float]" in hint or "Optional[int]" in hint:
+            yield f"{at}{part.name}"
+
+
+@pytest.mark.parametrize("key", [*numbers(TuneConfig())])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e300, 10**400])
+def test_no_number_is_without_end(tune_config, key, value):
+    put(tune_config, key, value)
+    (fault,) = wrong(tune_config)
+    assert fault.startswith(f"{key} is ") and "at most 1e+15" in fault and f"type:  {key}=" in fault
+
+
+@pytest.mark.parametrize("key", [*numbers(TrainConfig())])
+def test_no_number_of_a_full_run_is_without_end(tune_config, key):
+    given = {field.name: getattr(tune_config, field.name) for field in dataclasses.fields(Common)}
+    config = TrainConfig(**given)
+    put(config, key, math.inf)
+    (fault,) = wrong(config)
+    assert fault.startswith(f"{key} is inf") and "at most 1e+15" in fault
+
+
+def test_a_setting_is_no_larger_than_any_count(tune_config):
+    tune_config.settings["intraop_threads"] = 10**30
+    (fault,) = wrong(tune_config)
+    assert "at most 2147483647" in fault and "type:  settings.intraop_threads=null" in fault
 
 
 def test_every_range_speaks_of_a_key_that_exists():

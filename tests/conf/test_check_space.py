@@ -35,6 +35,8 @@ def test_sound_knobs_pass(tune_config, fields):
         ("num_workers", {"low": 5, "high": 4}, "more than high"),
         ("num_workers", {"low": -1, "high": 4}, "whole number from 0"),
         ("num_workers", {"low": 0, "high": 2.5}, "high of the knob num_workers is 2.5"),
+        ("num_workers", {"low": 0, "high": 10**400}, "a whole number from 0 to 2147483647"),
+        ("num_workers", {"choices": [0, 10**30]}, "at most 2147483647"),
         ("num_workers", {**RANGE, "step": 0}, "whole number from 1"),
         ("num_workers", {"low": 1, "high": 4, "step": 1, "log": True}, "step and log"),
         ("num_workers", {**RANGE, "log": True}, "logarithmic scale from 0"),
@@ -46,7 +48,7 @@ def test_sound_knobs_pass(tune_config, fields):
         ("amp", {"choices": ["none", "bf61"]}, "did you mean 'bf16'?"),
         ("amp", {"choices": [False, "bf16"]}, "write none"),
         ("amp", {"low": 0, "high": 1}, "amp is no number"),
-        ("amp", {"choices": ["none"], "choice_requires": {"bf16": ["bf16"]}}, "is no choice"),
+        ("amp", {"choices": ["none"], "choice_requires": {"bf61": ["bf16"]}}, "is no choice"),
         ("num_worker", RANGE, "did you mean 'num_workers'?"),
         ("num_workers", {**RANGE, "when": When("num_workers", above=0)}, "which is itself"),
         ("num_workers", {**RANGE, "when": When("pin_memry", equals=True)}, "'pin_memory'?"),
@@ -59,6 +61,14 @@ def test_sound_knobs_pass(tune_config, fields):
 def test_each_mistake_of_a_knob_is_one_fault(tune_config, name, fields, text):
     (fault,) = wrong(tune_config, **{name: fields})
     assert text in fault and "right:" in fault
+
+
+def test_a_choice_that_was_left_out_needs_nothing(ask):
+    knob = "search_space.multiprocessing_context"
+    ran = ask("+model=digits_mlp", f"{knob}.choices=[default,spawn]")
+    assert ran.code == 0, ran.err
+    ran = ask("+model=digits_mlp", f"+{knob}.choice_requires.spwan=[picklable_dataset]")
+    assert ran.code == 2 and "names 'spwan', which is no choice" in ran.err
 
 
 def test_an_empty_space_is_refused(tune_config):

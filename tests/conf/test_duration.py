@@ -16,3 +16,9 @@ def test_durations_are_read(text, expected):
 def test_what_is_no_duration_is_refused_with_examples(text):
     with pytest.raises(UserInputError, match="90s, 10m, 1h or 1h30m"):
         seconds(text)
+
+
+@pytest.mark.parametrize("text", ["9" * 400 + "s", "999999h"])
+def test_no_duration_is_longer_than_a_life(text):
+    with pytest.raises(UserInputError, match="longer than any study"):
+        seconds(text)

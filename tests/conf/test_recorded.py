@@ -69,6 +69,31 @@ def test_what_does_not_fit_a_replay_is_one_mistake_with_its_cure(ask, table, wor
     assert says in ran.err and "    type:  " in ran.err
 
 
+@pytest.mark.parametrize(
+    ("knob", "says", "cure"),
+    [
+        ({"low": 5, "high": 1}, "is 5, more than high, 1", "with space.num_workers.low=1"),
+        ({"low": 5}, "the knob num_workers has no high", "with space.num_workers.high=4"),
+        ({"choices": [0, 0]}, "has a choice twice", "with space.num_workers.choices=[0]"),
+        ({"choices": [0], "when": {"knob": [1]}}, "when.knob is [1]", "with space.num_workers"),
+        (
+            {"choices": [0], "when": {"knob": "amp"}},
+            "has neither above nor equals",
+            "with space.num_workers.when={knob: amp, equals: none}",
+        ),
+    ],
+)
+def test_a_mistake_in_a_tables_space_is_looked_for_in_the_table(ask, table, knob, says, cure):
+    first, _, rest = table.read_text().partition("\n")
+    header = json.loads(first)
+    header["space"]["num_workers"] = knob
+    table.write_text(json.dumps(header) + "\n" + rest)
+    ran = ask("runner=replay", "runner.table=table.jsonl")
+    assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
+    assert says in ran.err and f"    where: {table}:1\n" in ran.err
+    assert "type:  the first line of the table anew, " + cure in ran.err
+
+
 def test_a_full_run_cannot_be_played(ask):
     ran = ask("runner=replay", "+model=digits_mlp", primary="train")
     assert ran.code == 2 and "a full run cannot be played" in ran.err
@@ -85,6 +110,8 @@ def test_a_recording_walks_the_whole_space(ask):
     [
         (("record=t.jsonl",), "and the sampler is tpe", "sampler=brute_force"),
         (("record=.", "sampler=brute_force"), "not the name of a file", "record=table.jsonl"),
+        (("record=/dev/null", "sampler=brute_force"), "no file that keeps", "record=table.jsonl"),
+        (("record=/dev/null/x", "sampler=brute_force"), "null is no folder", "record=table.jsonl"),
         (
             ("record=t.jsonl", "sampler=brute_force", "budget=5m"),
             "takes as long as the space needs",

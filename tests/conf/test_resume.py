@@ -74,6 +74,15 @@ def test_a_study_of_another_machine_is_refused_with_a_way_out(ask, study, change
     assert "+model=mine, without resume=, for a study of its own here" in ran.err
 
 
+@pytest.mark.parametrize("text", ["[]", "7", '{"gpus": 5}', '{"gpus": ["a"]}', "{", "[" * 99999])
+def test_facts_that_are_damaged_are_told_with_their_file(ask, study, text):
+    (study / "facts.json").write_text(text)
+    ran = ask("resume=study")
+    assert ran.code == 2 and ran.err.startswith("1 mistake ")
+    assert "study/facts.json, what the study knows of its machine, is damaged" in ran.err
+    assert "type:  rm study/facts.json" in ran.err
+
+
 def test_a_study_of_this_machine_goes_on_and_gpus_that_it_does_not_use_may_change(ask, study):
     facts = {**machine_facts(), "gpus": CUDA["gpus"], "device": "cpu", "shm_free_bytes": 1}
     (study / "facts.json").write_text(json.dumps(facts))

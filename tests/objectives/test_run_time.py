@@ -106,3 +106,9 @@ def test_a_speedup_above_one_is_better_whichever_way(objective, better, worse) -
 def test_what_was_not_measured_has_no_speedup(objective, unmeasured) -> None:
     assert math.isnan(objective.speedup(unmeasured, 300.0))
     assert math.isnan(objective.speedup(300.0, unmeasured))
+
+
+@pytest.mark.parametrize("epochs", [math.inf, math.nan, 0.0, -1.0])
+def test_a_full_run_comes_to_an_end(epochs: float) -> None:
+    with pytest.raises(UserInputError, match="type e.g. run.epochs=90"):
+        RunTime(epochs)

@@ -83,6 +83,11 @@ def test_time_passes_as_it_did_when_it_was_recorded():
     assert runner.clock() == pytest.approx(6.0 + run.wall_s)
 
 
+def test_a_table_without_facts_knows_none():
+    run = ReplayRunner(made(row())).run(Job("x", kind="probe"), NOWHERE, never, 100)
+    assert run.outcome == "ok" and run.events[-1]["facts"] == {}
+
+
 def test_an_environment_that_is_new_to_the_study_waits_for_its_server():
     threads = Settings(intraop_threads=1)
     runner = ReplayRunner(

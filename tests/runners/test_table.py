@@ -115,6 +115,27 @@ def test_process_noise_is_what_repeats_show(written):
         (row(startup_s=-1), "startup_s is -1; it is a number of seconds from 0"),
         (row(blocks=[block(9) | {"seconds": float("nan")}]), "blocks[0] has seconds nan"),
         ([1, 2], "no JSON object: '[1, 2]'"),
+        (row(startup_s=10**400), "startup_s is 1000"),
+        (row(lost_share="a"), "lost_share is 'a'; it is a number from 0"),
+        (row(gpu=5), "gpu is 5; it is a mapping of names to numbers"),
+        (row(notes=7), "notes is 7; it is a list of"),
+        (row(num_workers="a"), "num_workers is 'a'; it is a whole number from 0"),
+        (row(num_workers=None), "num_workers is None; it is a whole number from 0"),
+        (row(n_epoch_steps=-1), "n_epoch_steps is -1; it is a whole number from 1"),
+        (row(tokens_per_sample="a"), "tokens_per_sample is 'a'; it is a number from 0"),
+        (row(peak_host_bytes="x"), "peak_host_bytes is 'x'; it is a whole number from 0"),
+        (row(epochs_in_blocks="x"), "epochs_in_blocks is 'x'; it is true or false"),
+        (row(outcome="crash", reason=5), "reason is 5; it is a text"),
+        (row(blocks=[block(9, at_step="x")]), "blocks[0].at_step is 'x'; it is a whole number"),
+        (row(blocks=[block(9, loss="low")]), "blocks[0].loss is 'low'; it is a number"),
+        (
+            row(blocks=[{"steps": 10**400, "samples": 1, "seconds": 1}]),
+            "...; it is a number from 1e-09 to 1e+18",
+        ),
+        (
+            row(blocks=[{"steps": 1, "samples": 1, "seconds": 1e-300}]),
+            "blocks[0] has seconds 1e-300; it is a number from 1e-09",
+        ),
     ],
 )
 def test_the_checker_names_file_and_line_of_what_is_wrong(written, line, says, capsys):
@@ -136,6 +157,20 @@ def test_the_checker_names_file_and_line_of_what_is_wrong(written, line, says, c
         ({**HEADER, "space": {"amp": [1]}}, "space.amp is [1]; it takes choices, or low and high"),
         ({**HEADER, "facts": []}, "facts is []"),
         ({**HEADER, "settings": {"amp": "fp8"}}, "amp is 'fp8'"),
+        ({**HEADER, "workload": {"name": "a/../b"}}, "a name that a folder can have"),
+        ({**HEADER, "workload": {"name": "w", "args": [1]}}, "workload.args is [1]"),
+        ({**HEADER, "workload": {"name": "w", "words": 5}}, "workload.words is 5; it is a list"),
+        ({**HEADER, "workload": {"name": "w", "function": 5}}, "workload.function is 5"),
+        ({**HEADER, "workload": {"name": "w", "args": {"a": "\ud800"}}}, "half a character"),
+        ({**HEADER, "space": {"amp": {"choices": ["none"], "when": 7}}}, "space.amp.when is 7"),
+        ({**HEADER, "space": {"amp": {"choices": "abc"}}}, "space.amp.choices is 'abc'"),
+        ({**HEADER, "space": {"amp": {"choices": [[1]]}}}, "space.amp: amp is [1]; it takes one"),
+        ({**HEADER, "space": {"apm": {"choices": [1]}}}, "unknown setting 'apm'; did you mean"),
+        ({**HEADER, "space": {"num_workers": {"low": 0, "high": 10**30}}}, "num_workers.high is"),
+        ({**HEADER, "facts": {"cores": "x"}}, "facts.cores is 'x'; it is a whole number from 1"),
+        ({**HEADER, "facts": {"cores": None}}, "facts.cores is None"),
+        ({**HEADER, "facts": {"device": "cuda:x"}}, "facts.device is 'cuda:x'; it is cpu, cuda"),
+        ({**HEADER, "facts": {"gpus": [{"name": "a"}]}}, "facts.gpus is [{'name': 'a'}]"),
     ],
 )
 def test_the_checker_knows_a_wrong_first_line(written, header, says):
@@ -160,3 +195,18 @@ def test_a_cut_last_line_is_told_from_other_garbage(written):
     path.write_text(path.read_text() + '{"settings": {')
     (fault,) = lines_of(path)[1]
     assert ":3: the line is cut off, as a killed recorder leaves it" in fault
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"a":' * 30 + "1" + "}" * 30])
+def test_a_line_that_is_nested_without_end_is_no_object(written, line):
+    path = written(HEADER, row())
+    path.write_text(path.read_text() + line + "\n")
+    (fault,) = lines_of(path)[1]
+    assert ":3: no JSON object" in fault and "not nested deeper than 20 levels" in fault
+
+
+def test_keys_without_a_value_and_keys_of_others_are_no_faults(written):
+    free = row(blocks=[block(9, loss=float("nan"), n_ready=None, mine="x")], tokens_per_sample=None)
+    assert (
+        lines_of(written({**HEADER, "facts": {"shm_free_bytes": None, "mine": []}}, free))[1] == []
+    )

@@ -1,8 +1,10 @@
 import json
+import os
+import resource
 
 import pytest
 
-from hotlap.errors import UserInputError
+from hotlap.errors import HotlapError, UserInputError
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run
@@ -87,6 +89,16 @@ def test_a_file_that_is_no_table_is_refused_and_kept(path):
         assert path.read_text() == notes
 
 
+def test_nothing_is_added_to_a_table_with_a_value_that_none_can_have(path):
+    with TableWriter(path, HEADER) as rows:
+        rows.append(BASE, a_run())
+    path.write_text(path.read_text().replace('"seconds": 0.5', '"seconds": "x"', 1))
+    before = path.read_bytes()
+    with pytest.raises(UserInputError, match="table.jsonl:2: .*\n?.*Nothing was recorded"):
+        TableWriter(path, HEADER)
+    assert path.read_bytes() == before
+
+
 def test_two_commands_cannot_record_one_table(path):
     with TableWriter(path, HEADER), pytest.raises(UserInputError, match="another command records"):
         TableWriter(path, HEADER)
@@ -99,3 +111,28 @@ def test_a_trial_for_which_a_fork_server_was_started_is_marked(path):
             rows.append(settings, a_run())
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     assert ["new_environment" in line for line in lines] == [False, True, False, False]
+
+
+def test_a_line_without_room_is_taken_back_and_told(path):
+    with TableWriter(path, HEADER) as rows:
+        rows.append(BASE, a_run())
+        whole = path.read_bytes()
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 100, before[1]))
+        try:
+            with pytest.raises(HotlapError, match="its 1 recorded trials are kept. Make room"):
+                rows.append(OTHER, a_run())  # the first 100 bytes of it fit
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert path.read_bytes() == whole and rows.n_recorded(OTHER) == 0
+        rows.append(OTHER, a_run())
+    assert len(Table.read(path).rows) == 2
+
+
+def test_a_table_that_cannot_lie_there_is_refused_with_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserInputError, match="x.jsonl cannot be written"):
+        TableWriter(tmp_path / "file" / "x.jsonl", HEADER)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserInputError, match="pipe is no file that keeps"):
+        TableWriter(tmp_path / "pipe", HEADER)
