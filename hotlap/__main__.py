@@ -72,9 +72,8 @@ def run(words: list[str]) -> None:
     imposed = Imposed.of_frozen(load_frozen(path))
     notes: list[Note] = []
     restart(missing(imposed, notes))
-    tell_at_end(imposed, notes)
     begin(imposed)
-    launch(script)
+    launch(script, lambda: tell_at_end(imposed, notes, path))
 
 
 def main() -> None:

@@ -36,13 +36,13 @@ def autotune(path: str | Path) -> None:
     def tell_late(interposition: Interposition) -> None:
         said.extend(interposition.notes)
         for note in said:
-            logger.warning("%s comes too late: %s", note["setting"], note["reason"])
+            logger.warning("hotlap: %s comes too late: %s", note["setting"], note["reason"])
 
     if begin(imposed, tell_late):
-        tell_at_end(imposed, said=said)
+        tell_at_end(imposed, [], path, said)
     else:
         logger.warning(
-            "autotune(%s) does nothing: hotlap has settings in force in this process already", path
+            "hotlap: autotune(%s) does nothing: settings are in force in this process already", path
         )
 
 

@@ -19,6 +19,7 @@ import contextlib
 import ctypes
 import importlib
 import json
+import multiprocessing
 import os
 import select
 import signal
@@ -78,6 +79,8 @@ class Server:
                 data = os.read(self._orders, 65536)
                 if not data:
                     kill_descendants(self._trial)
+                    if self._trial is not None:
+                        unlink_semaphores(self._trial)
                     return
                 self._buffer += data
                 *lines, self._buffer = self._buffer.split(b"\n")
@@ -105,6 +108,7 @@ class Server:
                 return
             if pid == self._trial:
                 kill_descendants(pid)
+                unlink_semaphores(pid)
                 self._trial = None
                 self._answer(gone=pid, status=os.waitstatus_to_exitcode(status))
 
@@ -117,6 +121,10 @@ class Server:
         code = 1
         try:
             os.setsid()
+            # Whatever the trial starts takes the name over.
+            vars(multiprocessing.current_process())["_config"]["semprefix"] = _semaphores(
+                os.getpid()
+            )
             if sys.platform == "linux":
                 _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
                 if os.getppid() != server:
@@ -152,6 +160,20 @@ def kill_descendants(group: int | None) -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         time.sleep(0.002)
+
+
+def unlink_semaphores(trial: int) -> None:
+    """Take away the named semaphores of a trial's spawned workers.
+
+    The standard library leaves that to a process of the trial's own, which is killed with it.
+    """
+    for path in Path("/dev/shm").glob(f"sem.{_semaphores(trial)[1:]}-*"):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _semaphores(trial: int) -> str:
+    return f"/hotlap-{trial}"
 
 
 def _children() -> list[int]:

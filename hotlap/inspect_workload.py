@@ -6,9 +6,7 @@ training a few steps here spoils nothing.
 
 from __future__ import annotations
 
-import io
 import itertools
-import pickle
 import resource
 import time
 from collections.abc import Iterator
@@ -27,6 +25,7 @@ from hotlap.errors import NoBatch
 from hotlap.inspect_data import data_facts
 from hotlap.kernels import accepted, set_kernel
 from hotlap.loading import Resident
+from hotlap.picklable import refused_by_pickle
 from hotlap.settings import Settings
 from hotlap.workload import Workload
 
@@ -89,18 +88,11 @@ def facts(workload: Workload, applied: Applied | None = None) -> dict[str, Any]:
 
 def spawn_error(workload: Workload) -> str:
     """Why the start methods spawn and forkserver cannot be used, or "": what pickle refuses."""
-    parts = {
-        "dataset": workload.dataset,
-        "collate_fn": workload.collate_fn,
-        "worker_init_fn": workload.worker_init_fn,
-    }
-    for name, part in parts.items():
-        try:
-            pickle.Pickler(_Nowhere()).dump(part)
-        except Exception as error:  # whatever a user's __reduce__ or __getstate__ raises
-            kind = type(part).__name__
-            return f"{name} ({kind}) cannot be pickled: {error}"
-    return ""
+    return refused_by_pickle(
+        dataset=workload.dataset,
+        collate_fn=workload.collate_fn,
+        worker_init_fn=workload.worker_init_fn,
+    )
 
 
 def sample_times(workload: Workload) -> tuple[float, float]:
@@ -234,10 +226,3 @@ def _tensors(batch: Any) -> Iterator[torch.Tensor]:
     elif isinstance(batch, (list, tuple, set)):
         for value in batch:
             yield from _tensors(value)
-
-
-class _Nowhere(io.RawIOBase):
-    """A file that keeps nothing: a data set held in memory is not copied to be tried."""
-
-    def write(self, data: Any) -> int:
-        return len(data)

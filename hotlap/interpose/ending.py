@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from hotlap.interpose.begin import active
 from hotlap.interpose.imposed import Imposed
@@ -13,12 +14,15 @@ from hotlap.interpose.reach import unreached
 from hotlap.notes import Note
 
 
-def tell_at_end(imposed: Imposed, notes: Sequence[Note] = (), said: Sequence[Note] = ()) -> None:
-    """Say it on standard error when this process ends by itself; nothing imposed, nothing said.
+def tell_at_end(
+    imposed: Imposed, notes: Sequence[Note], path: str | Path, said: Sequence[Note] = ()
+) -> None:
+    """Say it on standard error when this process ends by itself; at once if nothing is imposed.
 
     Args:
         imposed: What was to be in force.
         notes: What is known already; told with the rest.
+        path: The settings file.
         said: What was told already, and is not told again; may grow until then.
     """
     process = os.getpid()
@@ -30,6 +34,12 @@ def tell_at_end(imposed: Imposed, notes: Sequence[Note] = (), said: Sequence[Not
 
     if imposed.names:
         atexit.register(tell)
+    else:
+        print(
+            f"hotlap: nothing to put in force: {path} has PyTorch's defaults, and its provenance "
+            "lists no setting as tuned",
+            file=sys.stderr,
+        )
 
 
 def lines(imposed: Imposed, notes: Sequence[Note], said: Sequence[Note]) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hotlap.errors import FrozenFileError
 from hotlap.frozen import Frozen
 from hotlap.settings import NAMES, NEEDS_WORKERS, Settings
 
@@ -43,8 +44,17 @@ class Imposed:
 
     @classmethod
     def of_frozen(cls, frozen: Frozen) -> Imposed:
-        """Impose what a frozen file changes."""
-        tuned = frozen.provenance.get("tuned") or ()
+        """Impose what a frozen file changes.
+
+        Raises:
+            FrozenFileError: Its provenance.tuned is no list.
+        """
+        tuned = frozen.provenance.get("tuned") or []
+        if not isinstance(tuned, list):
+            raise FrozenFileError(
+                f"{frozen.path}: provenance.tuned is {tuned!r}; it has to be a list of settings, "
+                "like [num_workers, amp]; correct it, or take the line away"
+            )
         names = {*frozen.settings.changed(), *(n for n in tuned if n in NAMES)}
         return cls(frozen.settings, _meaningful(frozen.settings, names))
 

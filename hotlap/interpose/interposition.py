@@ -38,7 +38,7 @@ class Interposition:
         places = Places()
         self._switches = Switches(imposed, self.notes, self.seen, places)
         self._loaders = Loaders(imposed, self.notes, self.seen, places)
-        self._roots = Roots(imposed, self.seen)
+        self._roots = Roots(imposed, self.seen, places)
         self._optimizers = Optimizers(
             imposed, self.notes, self.seen, observe, self._made, self._stepped
         )

@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
@@ -47,7 +48,7 @@ def found(word: str) -> str:
         raise UserInputError(
             f"{word} is a folder; give the script in it, or a package as `-m package`"
         )
-    if path.is_file():
+    if os.path.isfile(word):  # Path would take `train.py/` for a file
         return word
     program = shutil.which(word) if os.sep not in word else None
     if program is None:
@@ -64,19 +65,27 @@ def found(word: str) -> str:
     return program
 
 
-def launch(script: Script) -> None:
+def launch(script: Script, begins: Callable[[], None] = lambda: None) -> None:
     """Run `script` in this process as its main program; returns when its last line is done.
 
-    What it raises ends as in plain Python: SystemExit and KeyboardInterrupt go on, an error's
-    traceback is printed without hotlap's own lines, and the exit code is 1.
+    What it raises ends as in plain Python: SystemExit and KeyboardInterrupt go on, a traceback is
+    printed without hotlap's own lines, and the exit code of an error is 1.
+
+    Args:
+        script: What to run.
+        begins: Called right before its first line: there is such a script, and it can be read.
 
     Raises:
         UserInputError: There is no such module.
     """
     module, code = _module(script) if script.is_module else _file(script)
     sys.modules["__main__"] = module
+    begins()
     try:
         exec(code, module.__dict__)
+    except KeyboardInterrupt as error:
+        _hide_frames(_from(error.__traceback__, code))
+        raise  # Python itself ends the process by the signal
     except Exception as error:
         _show(error, _from(error.__traceback__, code))
 
@@ -123,6 +132,8 @@ def _module(script: Script) -> tuple[ModuleType, CodeType]:
 
 
 def _spec(name: str) -> ModuleSpec | None:
+    if "" in name.split("."):  # a relative name, which has no package to start from
+        return None
     try:
         return importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
@@ -150,6 +161,16 @@ def _show(error: Exception, traceback: TracebackType | None) -> NoReturn:
     """Print an error as Python does at its end, and exit."""
     sys.excepthook(type(error), error.with_traceback(traceback), traceback)
     sys.exit(1)
+
+
+def _hide_frames(traceback: TracebackType | None) -> None:
+    """Let the error that ends this process be shown with `traceback` alone."""
+    show = sys.excepthook
+
+    def shown(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
+        show(kind, error.with_traceback(traceback), traceback)
+
+    sys.excepthook = shown
 
 
 def _from(traceback: TracebackType | None, code: CodeType) -> TracebackType | None:

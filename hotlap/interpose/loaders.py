@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,11 +20,11 @@ from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.errors import SettingsError
-from hotlap.interpose.guard import IMPORTS_ANEW, unguarded_main
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.seen import LoaderSeen, Seen
+from hotlap.interpose.workers import Workers
 from hotlap.loading import LOADER_SETTINGS, arguments
 from hotlap.notes import Note, tell
 from hotlap.settings import Settings
@@ -52,14 +53,17 @@ class Loaders:
         self._loaders: WeakKeyDictionary[DataLoader[Any], LoaderSeen] = WeakKeyDictionary()
         self._made_before: dict[tuple[Any, ...], LoaderSeen] = {}
         self._last: LoaderSeen | None = None
+        self._workers = Workers(imposed, notes)
 
     def install(self, patches: Patches) -> None:
-        """Replace the constructor and the iterators' two methods."""
+        """Replace the constructor, the begin of a pass and the iterators' methods."""
         make: Any = DataLoader.__init__
+        go: Any = DataLoader.__iter__
         begin: Any = _BaseDataLoaderIter.__init__
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
         iterators: WeakKeyDictionary[Any, LoaderSeen] = WeakKeyDictionary()
+        theirs: WeakKeyDictionary[Any, weakref.ref[DataLoader[Any]]] = WeakKeyDictionary()
 
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -67,11 +71,17 @@ class Loaders:
             make(self, *new_args, **new_kwargs)
             watcher._made(self, args, kwargs, changed)
 
+        @functools.wraps(go)
+        def __iter__(self: Any) -> Any:
+            watcher._workers.before_pass(self)
+            return go(self)
+
         @functools.wraps(begin)
         def begun(self: Any, loader: Any) -> None:
             begin(self, loader)
             if (seen := watcher._loaders.get(loader)) is not None:
                 iterators[self] = seen
+                theirs[self] = weakref.ref(loader)
                 seen.n_iterators += 1
 
         @functools.wraps(again)
@@ -81,21 +91,30 @@ class Loaders:
             again(self, loader, first_iter)
             if not first_iter and (seen := iterators.get(self)) is not None:
                 seen.n_iterators += 1
-                if seen.imposed.get("persistent_workers"):
+                if watcher._workers.keeps(loader):
                     # The script's own loader makes a new iterator, which draws its seed here; a
                     # kept one does not, and all random numbers after it would be others.
                     torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
-            batch = following(self)
+            loader = theirs[self]() if self in theirs else None
+            try:
+                batch = following(self)
+            except StopIteration:
+                if loader is not None:
+                    watcher._workers.batch(loader, ended=True)
+                raise
             if (seen := iterators.get(self)) is not None:
                 seen.n_batches += 1
                 watcher._last = seen
+            if loader is not None:
+                watcher._workers.batch(loader)
             return batch
 
         watcher = self
         patches.put(DataLoader, "__init__", __init__)
+        patches.put(DataLoader, "__iter__", __iter__)
         patches.put(_BaseDataLoaderIter, "__init__", begun)
         patches.put(_BaseDataLoaderIter, "_reset", reset)
         patches.put(_BaseDataLoaderIter, "__next__", __next__)
@@ -144,10 +163,6 @@ class Loaders:
             if "num_workers" in names and "num_workers" not in self._imposed.override:
                 names.remove("num_workers")
                 tell(notes, "num_workers", STREAM)
-        method = self._imposed.value("multiprocessing_context")
-        if method in IMPORTS_ANEW and (reason := unguarded_main()):
-            names.remove("multiprocessing_context")
-            tell(notes, "multiprocessing_context", reason)
         if "in_order" in names and not _shuffles(own):
             # In an evaluation the order may matter, and it is what the script asked for.
             names.remove("in_order")
@@ -173,6 +188,8 @@ class Loaders:
         if (seen := self._made_before.setdefault(key, new)) is new:
             self._seen.loaders.append(new)
         self._loaders[loader] = seen
+        if changed:
+            self._workers.made(loader, own, seen)
 
 
 def _own_settings(own: dict[str, Any]) -> Settings:

@@ -51,9 +51,12 @@ def unreached(imposed: Imposed, seen: Seen | None) -> list[Note]:
         return [_note(name, "the script never imported torch") for name in sorted(imposed.names)]
     reasons = reach(seen, imposed.override)
     for name in MODEL:
-        refused = [root.refused[name] for root in seen.roots if name in root.refused]
-        if refused and len(refused) == len(seen.roots):
-            reasons[name] = refused[0]
+        if seen.roots:  # what was done to them counts, and not what else the script may do
+            refused = [root.refused.get(name, "") for root in seen.roots]
+            reasons[name] = refused[0] if all(refused) else ""
+    if seen.roots and not reasons["amp"]:
+        if all(root.n_forwards and root.n_own_autocast == root.n_forwards for root in seen.roots):
+            reasons["amp"] = "each forward pass is in an autocast of the script's own"
     return [_note(name, reasons[name]) for name in NAMES if name in imposed and reasons[name]]
 
 
@@ -90,6 +93,8 @@ def _model(name: str, seen: Seen, override: Collection[str]) -> str:
     if not seen.n_optimizers_made:
         return "no torch.optim optimizer seen, so it is not known which module is trained"
     if not seen.roots:
+        if place := seen.own.get("thread"):
+            return f"the model is called in another thread than its optimizer was made in ({place})"
         return "no module that holds the optimizer's parameters is called as a whole"
     if name == "memory_format":
         if not any(root.has_images for root in seen.roots):
@@ -101,9 +106,9 @@ def _model(name: str, seen: Seen, override: Collection[str]) -> str:
     if name == "compile_mode" and "compile" in seen.own:
         return f"the script compiles by itself ({seen.own['compile']})"
     if name == "amp":
-        for kind, word in (("autocast", "autocast"), ("scaler", "GradScaler")):
+        for kind, word in (("autocast", "an autocast"), ("scaler", "a GradScaler")):
             if kind in seen.own:
-                return f"the script has a {word} of its own ({seen.own[kind]})"
+                return f"the script has {word} of its own ({seen.own[kind]})"
         dtypes = sorted({dtype for root in seen.roots for dtype in root.dtypes})
         if dtypes != ["float32"]:
             return f"the model has parameters in {', '.join(dtypes)}"

@@ -66,7 +66,9 @@ class RootCall:
                 return plain(*args, **kwargs)
             self.seen.n_forwards += 1
             call = self._compiled or plain
-            if not self._amp or torch.is_autocast_enabled(self.seen.device):
+            own_autocast = torch.is_autocast_enabled(self.seen.device)
+            self.seen.n_own_autocast += own_autocast
+            if not self._amp or own_autocast:
                 return call(*args, **kwargs)
             with autocast(self._settings, self.seen.device):
                 out = call(*args, **kwargs)

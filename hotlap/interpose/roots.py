@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -25,6 +27,7 @@ from hotlap.batches import has_image_rank
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.patches import Patches
+from hotlap.interpose.place import Places
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
 from hotlap.modules import lay_out
@@ -45,8 +48,9 @@ FP16 = (
 class Roots:
     """Watches module calls until each optimizer's parameters have their root."""
 
-    def __init__(self, imposed: Imposed, seen: Seen) -> None:
+    def __init__(self, imposed: Imposed, seen: Seen, places: Places) -> None:
         self._imposed = imposed
+        self._places = places
         self._seen = seen
         self._calls: WeakKeyDictionary[nn.Module, RootCall] = WeakKeyDictionary()
         self._optimizers: WeakSet[Optimizer] = WeakSet()
@@ -62,6 +66,7 @@ class Roots:
         @functools.wraps(plain)
         def outermost(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() != roots._thread:
+                roots._elsewhere(sys._getframe(1))
                 return plain(self, *args, **kwargs)
             with roots.asleep():
                 roots._consider(self, args, kwargs)
@@ -74,6 +79,7 @@ class Roots:
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made: watch for the modules that hold its parameters."""
         self._optimizers.add(optimizer)
+        self._thread = threading.get_ident()  # a script may train in a thread of its own
         self._n_watched = 0
         if not self._watching:
             self._watching = True
@@ -111,6 +117,10 @@ class Roots:
         """The script has compiled `module` in place, which took a RootCall's place."""
         if (call := self._calls.get(module)) is not None:
             self._adopt(module, call.seen)
+
+    def _elsewhere(self, frame: FrameType) -> None:
+        if "thread" not in self._seen.own and self._places.is_script(frame):
+            self._seen.own["thread"] = self._places.of(frame)
 
     def _set(self, call: Any) -> None:
         nn.Module.__call__ = call  # type: ignore[method-assign]

@@ -56,6 +56,7 @@ class RootSeen:
         input_ranks: Dimensions of each tensor of its first call.
         has_images: Whether it has a 4-D parameter, which channels_last needs.
         n_forwards: Calls with gradients enabled.
+        n_own_autocast: Those of them within an autocast of the script's own.
         refused: Setting -> why it was not put in force here.
     """
 
@@ -65,6 +66,7 @@ class RootSeen:
     input_ranks: list[int]
     has_images: bool
     n_forwards: int = 0
+    n_own_autocast: int = 0
     refused: dict[str, str] = field(default_factory=dict)
 
 
@@ -106,8 +108,8 @@ class Seen:
         loaders: In the order of their making.
         roots: In the order of their first call.
         optimizers: In the order of their first step.
-        own: What the script decides itself ("autocast", "scaler", "compile", "deterministic")
-            and where.
+        own: What the script decides itself ("autocast", "scaler", "compile", "deterministic",
+            "thread": a call of a module in another thread) and where.
         sets: Flags and threads that it set, the last value of each.
         n_optimizers_made: Optimizers that it made, stepping or not.
         n_steps: Optimizer steps in all.

@@ -133,6 +133,22 @@ def test_busy_loader_workers_end_with_the_trial(run, runner):
     assert not [child for s in servers for child in s.children(recursive=True)]
 
 
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="semaphores are no files here")
+def test_a_killed_trial_leaves_no_semaphores_of_spawned_workers(run):
+    def semaphores():
+        return {path.name for path in Path("/dev/shm").glob("sem.hotlap-*")}
+
+    before, seen = semaphores(), set()
+
+    def stop(event):
+        seen.update(semaphores() - before)
+        return bool(seen)
+
+    found = run("good", {"num_workers": 1, "multiprocessing_context": "spawn"}, watch=stop)
+    assert found.outcome == "pruned" and seen, found.traceback
+    assert not seen & semaphores()
+
+
 def test_there_is_one_server_for_each_environment(tmp_path):
     with ProcessRunner(preload=["torch"]) as runner:
         for i, policy in enumerate(["default", "passive", "default", "passive"]):

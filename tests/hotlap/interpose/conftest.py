@@ -47,6 +47,13 @@ class Runs:
         )
 
 
+def said(done):
+    """What a script under `hotlap run` said on standard error, without hotlap's own one line."""
+    first, line, rest = done.stderr.partition("hotlap: nothing to put in force: ")
+    assert line and "lists no setting as tuned\n" in rest
+    return first + rest.partition("\n")[2]
+
+
 @pytest.fixture
 def runs(tmp_path):
     return Runs(tmp_path)

@@ -30,7 +30,8 @@ def test_one_line_puts_a_file_in_force_and_tells_what_comes_too_late(runs):
     done = runs.plain("script.py")
     assert done.stdout == "1 True\n", done.stderr
     once, late = done.stderr.splitlines()
-    assert "does nothing: hotlap has settings in force in this process already" in once
+    assert once.startswith("hotlap: autotune(frozen.yaml) does nothing: settings are in force")
+    assert late.startswith("hotlap: omp_wait_policy comes too late: ")
     assert "start this one with OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0" in late
 
 

@@ -8,7 +8,10 @@ import sys
 
 import pytest
 
+from tests.hotlap.interpose.conftest import said
+
 NOTHING = "settings: {}\n"
+SOMETHING = "settings: {num_workers: 2}\n"
 
 LOOK = """\
 import os, sys, threading
@@ -29,7 +32,7 @@ def same(runs, words, settings=NOTHING, **more):
     plain, ours = runs.plain(*words, **more), runs.hotlap(settings, *words, **more)
     assert ours.returncode == plain.returncode
     assert ours.stdout == plain.stdout
-    assert ours.stderr == plain.stderr
+    assert (said(ours) if settings == NOTHING else ours.stderr) == plain.stderr
     return ours
 
 
@@ -84,10 +87,10 @@ def test_an_installed_program_is_found_by_its_name(runs):
 def test_a_script_ends_as_ever(runs, ending, code):
     text = f"import os, signal, sys\ndef from_a_function():\n    raise OSError('x')\n{ending}\n"
     runs.file("end.py", text)
-    plain, ours = runs.plain("end.py"), runs.hotlap(NOTHING, "end.py")
+    plain, ours = runs.plain("end.py"), runs.hotlap(SOMETHING, "end.py")
     assert ours.returncode == plain.returncode == code
-    if "Keyboard" not in ending:
-        assert ours.stderr == plain.stderr and "hotlap" not in ours.stderr
+    lines = [line for line in ours.stderr.splitlines() if "was not in force: " not in line]
+    assert lines == plain.stderr.splitlines()
 
 
 def test_threads_and_exit_handlers_still_have_the_script_s_names(runs):
@@ -133,7 +136,7 @@ def test_warnings_are_shown_as_ever(runs):
 
 
 def test_a_script_on_a_terminal_has_the_terminal(runs):
-    path = runs.file("frozen.yaml", NOTHING)
+    path = runs.file("frozen.yaml", SOMETHING)
     runs.file("asks.py", "import sys; print(sys.stdin.isatty(), sys.stdout.isatty())")
     ours, theirs = pty.openpty()
     with subprocess.Popen(
@@ -141,7 +144,7 @@ def test_a_script_on_a_terminal_has_the_terminal(runs):
         cwd=runs.folder, env=runs.env, stdin=theirs, stdout=theirs, stderr=theirs,
     ) as child:  # fmt: skip
         assert child.wait(timeout=60) == 0
-    assert os.read(ours, 1024).split() == [b"True", b"True"]
+    assert os.read(ours, 1024).split()[:2] == [b"True", b"True"]
     os.close(ours)
     os.close(theirs)
 
@@ -151,6 +154,8 @@ def test_a_script_on_a_terminal_has_the_terminal(runs):
     [
         (["nowhere.py"], "there is no script nowhere.py here"),
         (["."], ". is a folder; give the script in it"),
+        (["end.py/"], "there is no script end.py/ here"),
+        (["-m", "."], "there is no module . that can be run"),
         (["ls"], "is no Python program"),
         (["-m", "no_such.module"], "there is no module no_such.module that can be run"),
         (["--lr", "0.1"], "--lr is no option of `hotlap run`"),
@@ -159,16 +164,24 @@ def test_a_script_on_a_terminal_has_the_terminal(runs):
     ],
 )
 def test_wrong_input_is_told_in_a_sentence_with_code_2(runs, words, sentence):
-    done = runs.hotlap(NOTHING, *words)
+    runs.file("end.py", "")
+    done = runs.hotlap(SOMETHING, *words)
     assert done.returncode == 2 and sentence in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr and "not in force" not in done.stderr
 
 
-def test_a_wrong_settings_file_is_told_before_the_script_begins(runs):
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("settings: {num_wokers: 4}\n", "did you mean 'num_workers'?"),
+        ("settings: {}\nprovenance: {tuned: 5}\n", "provenance.tuned is 5; it has to be a list"),
+    ],
+)
+def test_a_wrong_settings_file_is_told_before_the_script_begins(runs, settings, words):
     runs.file("script.py", "print('begun')")
-    done = runs.hotlap("settings: {num_wokers: 4}\n", "script.py")
+    done = runs.hotlap(settings, "script.py")
     assert done.returncode == 2 and done.stdout == ""
-    assert "did you mean 'num_workers'?" in done.stderr
+    assert words in done.stderr
 
 
 def test_a_missing_module_of_a_package_is_the_script_s_own_error(runs):

@@ -128,6 +128,22 @@ def test_an_imposed_setting_that_every_root_refused_was_not_in_force():
     assert unreached(imposed, complete(roots=[refusing, willing])) == []
 
 
+def test_an_autocast_after_training_does_not_unsay_an_imposed_one():
+    used = RootSeen("Net", "cpu", ["float32"], [4], True, n_forwards=3, n_own_autocast=1)
+    own = RootSeen("Net", "cpu", ["float32"], [4], True, n_forwards=3, n_own_autocast=3)
+    imposed = Imposed.of({"amp": "bf16"})
+    heard = {"autocast": "a.py:9"}
+    assert unreached(imposed, complete(own=heard, roots=[used])) == []
+    (note,) = unreached(imposed, complete(own=heard, roots=[own]))
+    assert note["reason"] == "each forward pass is in an autocast of the script's own"
+    assert "has an autocast" in reach(complete(own=heard))["amp"]
+
+
+def test_a_model_that_another_thread_calls_is_not_reached_and_the_reason_is_right():
+    reason = reach(complete(roots=[], own={"thread": "a.py:9"}))["amp"]
+    assert reason == "the model is called in another thread than its optimizer was made in (a.py:9)"
+
+
 def test_what_was_seen_is_plain_data(interpose, monkeypatch):
     seen = run(interpose, monkeypatch, "gan.py")
     assert json.loads(json.dumps(seen.to_dict()))["n_steps"] == 32

@@ -4,6 +4,7 @@ import copy
 import gc
 import io
 import pickle
+import threading
 import weakref
 
 import pytest
@@ -256,3 +257,33 @@ def test_an_imposed_compile_runs_the_root_compiled_in_training_only(interpose):
         model(x)
     assert counters["stats"]["unique_graphs"] == 1
     assert "compile" not in seen.own
+
+
+def test_a_script_that_trains_in_a_thread_of_its_own_is_reached(interpose):
+    seen = interpose(amp="bf16").seen
+    model = Net()
+    calls = inputs_of(model.out)
+    thread = threading.Thread(target=lambda: train(model, optimizer_of(model)))
+    thread.start()
+    thread.join()
+    assert calls[0][1].dtype == torch.bfloat16 and len(seen.roots) == 1
+
+
+def test_a_model_called_in_another_thread_is_heard(interpose):
+    seen = interpose(amp="bf16").seen
+    model = Net()
+    optimizer = optimizer_of(model)
+    thread = threading.Thread(target=lambda: train(model, optimizer))
+    thread.start()
+    thread.join()
+    assert seen.roots == [] and __file__ in seen.own["thread"]
+
+
+def test_forward_passes_in_an_autocast_of_the_script_s_own_are_counted(interpose):
+    seen = interpose(amp="bf16").seen
+    model = Net()
+    optimizer = optimizer_of(model)
+    train(model, optimizer)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(IMAGES)
+    assert (seen.roots[0].n_forwards, seen.roots[0].n_own_autocast) == (2, 1)
