@@ -45,7 +45,7 @@ LESS_WORK = Settings(intraop_threads=1, cudnn_benchmark=True)
 
 KINDS = {"quiet": SAME, "noisy": SAME, "known": LESS_WORK}
 
-WINDOW = Window(max_s=0.6, min_s=0.3, block_s=0.06, max_warmup_s=1.0)
+WINDOW = Window(max_s=0.8, min_s=0.5, block_s=0.08, max_warmup_s=1.0)
 MAX_ROUNDS = 8
 CLAIM = 0.05
 
