@@ -100,6 +100,9 @@ def ablate(
     sign, trial_s = rounds.lab.sign, rounds.expected_s
     groups = _groups(whole, baseline, likely)
     n = int(rounds.left() / (FEW_ROUNDS * trial_s)) - 1 if trial_s else len(groups)
+    if rounds.max_rounds < FEW_ROUNDS:
+        note = f"{rounds.max_rounds} rounds are too few to say what each setting brings"
+        return Ablation(whole, whole, note=note)
     if not groups or n < 1:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
     groups = _merged(groups, n, whole, baseline)

@@ -176,7 +176,8 @@ class Course:
         # Without what makes it fast it is as slow as the baseline.
         known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
         trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
-        rounds = self._rounds("ablate", CONFIRM, MAX_ROUNDS, trial_s, FEW_ROUNDS)
+        max_rounds = min(MAX_ROUNDS, self._plan.max_rounds)
+        rounds = self._rounds("ablate", CONFIRM, max_rounds, trial_s, FEW_ROUNDS)
         ablation = ablate(rounds, best, base, LOADER + COMPUTE)
         if ablation.note:
             self._observer.note(ablation.note)
