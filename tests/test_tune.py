@@ -20,7 +20,8 @@ from hotlap import frozen
 
 ROOT = Path(__file__).parents[1]
 QUICK = (
-    "window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 runner.preload=[torch] budget=4m "
+    "window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=4m "
+    "runner.preload=[torch,sklearn.datasets] "  # each trial would import it anew, for seconds
     "confirm.max_rounds=2 confirm.n_best=1"
 ).split()
 LIMIT_S = 240
