@@ -129,11 +129,11 @@ class Noise:
         if n_rounds >= 2:
             effect = self.smallest_effect(n_rounds) if effect is None else effect
             least = percent(effect) if effect < 1 else f"a factor of {1 + effect:.3g}"
-            text += f"; {n_rounds} paired rounds cannot show a change of less than {least}"
+            return f"{text}; {n_rounds} paired rounds cannot show a change of less than {least}"
         needed = self.rounds_for(0.02)
         if needed is None:
             return f"{text}; a change of 2 % cannot be shown on this machine"
-        return f"{text} (2 % would take {needed} rounds)"
+        return f"{text}; to show a change of 2 % takes {needed} paired rounds"
 
 
 def percent(share: float) -> str:
