@@ -7,7 +7,7 @@ tune.py takes it on a real machine, and a replayed study on a recorded table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
@@ -23,7 +23,7 @@ from studies.anchor import EVERY_SHARE, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
-from studies.descent import COMPUTE, LOADER, Descent
+from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import measured
 from studies.found import Found
@@ -113,7 +113,7 @@ class Course:
         guide = descent.propose if self._plan.guided else None
         self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         self._observer.note(self._search.run(self._plan.n_trials, guide=guide, anchor=anchor))
-        ablation = self._ablate(base)
+        ablation = self._ablate(base, descent.order)
         proof = self._confirm(base, expert, first, ablation)
         refused, unchecked = self._refuse(proof)
         winner = proof.winner
@@ -165,7 +165,7 @@ class Course:
         blocks = tuple(self._lab.block_values(trial.run.measurement))
         return Repeat(trial.ended_s, trial.value, blocks)
 
-    def _ablate(self, base: Settings) -> Ablation | None:
+    def _ablate(self, base: Settings, likely: Sequence[str]) -> Ablation | None:
         """Take the best settings apart, if they seem better than the baseline."""
         best = next(iter(self._search.best(1).values()), base)
         changed = differing(best, base)
@@ -178,7 +178,7 @@ class Course:
         trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
         max_rounds = min(MAX_ROUNDS, self._plan.max_rounds)
         rounds = self._rounds("ablate", CONFIRM, max_rounds, trial_s, FEW_ROUNDS)
-        ablation = ablate(rounds, best, base, LOADER + COMPUTE)
+        ablation = ablate(rounds, best, base, likely)
         if ablation.note:
             self._observer.note(ablation.note)
         return ablation

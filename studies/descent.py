@@ -52,22 +52,25 @@ class Descent:
     Args:
         space: The active search space.
         data_wait_share: The baseline's, 0..1.
+
+    Attributes:
+        order: Names of the knobs, the most likely to pay first.
     """
 
     def __init__(self, space: Space, data_wait_share: float) -> None:
         self._space = space
-        self._order: tuple[str, ...] = COMPUTE
+        self.order: tuple[str, ...] = COMPUTE
         if data_wait_share >= WAITS:
-            self._order = LOADER + COMPUTE
+            self.order = LOADER + COMPUTE
         elif data_wait_share >= NEVER_WAITS:
-            self._order = COMPUTE + LOADER
+            self.order = COMPUTE + LOADER
         self._tried: set[tuple[str, object]] = set()
 
     def propose(self, incumbent: Settings) -> Settings | None:
         """The next settings to try beside `incumbent`; None when every value had its turn."""
         near = sorted(
-            (item for item in self._space.neighbours(incumbent) if item[0] in self._order),
-            key=lambda item: self._order.index(item[0]),
+            (item for item in self._space.neighbours(incumbent) if item[0] in self.order),
+            key=lambda item: self.order.index(item[0]),
         )
         for name, value, settings in near:
             if (name, value) not in self._tried:
