@@ -19,9 +19,6 @@ from studies.arm import Arm, log_interval
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, NARROW, Rounds
 
-FEW_ROUNDS = 4
-"""Fewer ratios than that have an interval that hardly ever lies above 1 (Student's t)."""
-
 ALONE_ROUNDS = 2
 """Where there is nothing to compare, the baseline is measured for its own rate and the doubt."""
 
@@ -82,16 +79,6 @@ class Confirmed:
         baseline, *others = self.arms
         able = [arm for arm in others if not arm.reasons] or others
         return max(able, key=lambda arm: arm.speedup(baseline).value, default=baseline)
-
-    @property
-    def too_few_rounds(self) -> bool:
-        """Whether something seemed faster, but the time was too short to prove it."""
-        if self.found_better or self.n_rounds >= FEW_ROUNDS:
-            return False
-        best = self.best_tried
-        return self.n_rounds == 0 or (
-            best is not self.baseline and best.speedup(self.baseline).value > 1
-        )
 
 
 def confirm(

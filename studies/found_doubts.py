@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from studies.doubt import Doubt
+from studies.doubts import (
+    Doubt,
+    Watched,
+    baseline_drift,
+    few_rounds,
+    of_trials,
+    two_modes,
+    wide_interval,
+)
 from studies.found import Found
-from studies.study_doubts import baseline_drift, few_rounds, two_modes, wide_interval
-from studies.window_doubts import Watched, of_trials
 
 
 def doubts_of(found: Found, n_trials: int = 0) -> list[Doubt]:
