@@ -20,7 +20,7 @@ from hotlap.loading import Resident
 from hotlap.measurement import Measurement
 from hotlap.resources import OtherCpu
 from hotlap.settings import Settings
-from hotlap.window import Feed, WindowTimer
+from hotlap.window import Feed, WindowTimer, drive
 from hotlap.worker import build
 from hotlap.workload import Workload
 
@@ -67,15 +67,14 @@ def one_process(
     applied = apply(workload, settings)
     with TemporaryDirectory() as folder:
         turns = _Turns(workload, applied, EventLog(Path(folder)))
-        WindowTimer(
-            applied.step,
+        timer = WindowTimer(
             turns.feed,
-            workload.count,
             Window(max_s=seconds, min_s=seconds, block_s=block_s, precision=0.0),
             emit=turns,
             synchronize=turns.plain.synchronize,
             other_cpu_share=OtherCpu(),
-        ).run()
+        )
+        drive(timer.run(), applied.step, turns.feed, workload.count)
     measured = Measurement.from_events(turns.events)
     return summary(turns.done, measured.samples_per_s, measured.samples_per_step)
 

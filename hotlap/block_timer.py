@@ -11,16 +11,20 @@ works beside the host; there the clock has to follow the device, which can be do
   this one ends; what is looked at between two blocks is the next one's time.
 
 A warm-up is drained, because its first step is measured alone. A window is in flight.
+
+Who trains is not known here: each `yield` asks for one more step, and gets what came of it. A
+workload is driven by its own loop (hotlap/window.py); a script goes its own way, and says when it
+has done a step (hotlap/interpose/units.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 from hotlap.errors import Diverged, InvalidTrial
-from hotlap.feed import Clock, Feed
+from hotlap.feed import Clock, FeedState
 from hotlap.measurement import Block
 
 OVERDUE = 4.0
@@ -30,6 +34,10 @@ same step may suddenly take a hundred times longer."""
 Mark = Callable[[Any], Callable[[], Any]]
 """`mark(loss)` marks the end of the step with that loss in the device's queue; what it returns
 waits until the device comes there, and gives the loss in host memory."""
+
+
+Trained = tuple[int, Any]
+"""One step done: the samples of its batch, and the loss, not synchronized, or None."""
 
 
 class Border(NamedTuple):
@@ -54,9 +62,7 @@ class BlockTimer:
     """Times blocks of steps.
 
     Args:
-        step: One optimizer update on a batch; returns the loss, not synchronized, or None.
         feed: Where the batches come from.
-        count: Samples of a batch.
         block_s: About how long a block is.
         n_prefetched: Batches that the loader's full queue holds.
         synchronize: Waits for the device.
@@ -68,9 +74,7 @@ class BlockTimer:
 
     def __init__(
         self,
-        step: Callable[[Any], Any],
-        feed: Feed,
-        count: Callable[[Any], int],
+        feed: FeedState,
         *,
         block_s: float,
         n_prefetched: int,
@@ -80,9 +84,7 @@ class BlockTimer:
         usage: Callable[[], dict[str, int | None]],
         clock: Clock,
     ) -> None:
-        self._step = step
         self._feed = feed
-        self._count = count
         self._block_s = block_s
         self._n_prefetched = n_prefetched
         self._synchronize = synchronize
@@ -92,7 +94,7 @@ class BlockTimer:
         self._clock = clock
         self._border: Border | None = None
 
-    def drained(self, n_steps: int, unit: int) -> Block:
+    def drained(self, n_steps: int, unit: int) -> Generator[None, Trained, Block]:
         """Time `n_steps` between two waits for the device.
 
         Args:
@@ -105,46 +107,49 @@ class BlockTimer:
         """
         self._synchronize()
         begin = Border(self._clock(), self._feed.wait_s)
-        n_steps, n_samples, loss = self._train(1, n_steps, unit, begin)
+        n_steps, n_samples, loss = yield from self._train(1, n_steps, unit, begin)
         self._synchronize()
         end = Border(self._clock(), self._feed.wait_s, loss)
         return self._block(n_steps, n_samples, begin, end, self._feed.n_taken)
 
-    def in_flight(self, n_steps: int, unit: int) -> Block:
+    def in_flight(self, n_steps: int, unit: int) -> Generator[None, Trained, Block]:
         """As `drained`, but the device never runs dry."""
         if self._mark is None:
-            return self.drained(n_steps, unit)
-        begin = self._border or self._queue_behind(self._mark(self._step(self._feed.next())))
-        n_steps, n_samples, loss = self._train(2, n_steps, unit, begin)
-        self._border = end = self._queue_behind(self._mark(loss))
+            return (yield from self.drained(n_steps, unit))
+        begin = self._border
+        if begin is None:
+            _, loss = yield
+            begin = yield from self._queue_behind(self._mark(loss))
+        n_steps, n_samples, loss = yield from self._train(2, n_steps, unit, begin)
+        self._border = end = yield from self._queue_behind(self._mark(loss))
         return self._block(n_steps, n_samples, begin, end, self._feed.n_taken - 1)
 
     def let_go(self) -> None:
         """Other steps follow: the next block in flight begins with a border of its own."""
         self._border = None
 
-    def _train(self, first: int, last: int, unit: int, begin: Border) -> tuple[int, int, Any]:
+    def _train(
+        self, first: int, last: int, unit: int, begin: Border
+    ) -> Generator[None, Trained, tuple[int, int, Any]]:
         """Train from the `first` step of a block to the `last`.
 
         Returns:
             Steps of the block, their samples and the last one's loss; what was queued already is
             in them.
         """
-        feed, step, count, take = self._feed, self._step, self._count, self._feed.next
+        # Runs at each step, and a step may take half a millisecond: hardly a line too many.
+        feed = self._feed
         n_samples, loss = begin.n_samples, begin.queued
         overdue = begin.at_s + OVERDUE * self._block_s
         for done in range(first, last + 1):
-            batch = take()
-            loss = step(batch)
-            n_samples += count(batch)
+            n, loss = yield
+            n_samples += n
             if feed.now > overdue and done % unit == 0:
                 return done, n_samples, loss
         return last, n_samples, loss
 
-    def _queue_behind(self, passed: Callable[[], Any]) -> Border:
-        batch = self._feed.next()
-        queued = self._step(batch)
-        n_samples = self._count(batch)
+    def _queue_behind(self, passed: Callable[[], Any]) -> Generator[None, Trained, Border]:
+        n_samples, queued = yield
         loss = passed()
         return Border(self._clock(), self._feed.wait_s, loss, n_samples, queued)
 

@@ -9,10 +9,10 @@ What a device still has to do meanwhile is not taken off: a step, seldom more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator
 
-from hotlap.feed import Feed
+from hotlap.block_timer import Trained
+from hotlap.feed import FeedState
 
 ROUNDS = 2
 """So many batches of each worker are waited for; from then on they come as they always do."""
@@ -25,8 +25,7 @@ POLL_SHARE = 0.1
 
 
 def epoch_start_s(
-    feed: Feed,
-    step: Callable[[Any], Any],
+    feed: FeedState,
     *,
     n_workers: int,
     n_prefetched: int,
@@ -34,12 +33,13 @@ def epoch_start_s(
     step_s: float,
     max_s: float,
     pause: Callable[[float], None],
-) -> float:
+) -> Generator[None, Trained, float]:
     """Seconds that an epoch's start takes longer than as many steady steps.
 
+    Each `yield` asks for one more step, as in hotlap/block_timer.py.
+
     Args:
-        feed: Where the batches come from.
-        step: One optimizer update on a batch.
+        feed: Where the batches come from; its epochs can be begun on purpose.
         n_workers: Loader workers, at least 1 here: without workers the process itself is one.
         n_prefetched: Batches that the loader's full queue holds.
         steady_wait_s: Waiting for data in a steady step.
@@ -52,12 +52,12 @@ def epoch_start_s(
     feed.restart()
     n_steps = min(ROUNDS * n_workers, feed.n_epoch_steps or ROUNDS * n_workers)
     for _ in range(n_steps):
-        step(feed.next())
+        yield
     return max(0.0, feed.wait_s - before - n_steps * steady_wait_s)
 
 
 def _let_queue_fill(
-    feed: Feed, n_full: int, step_s: float, max_s: float, pause: Callable[[float], None]
+    feed: FeedState, n_full: int, step_s: float, max_s: float, pause: Callable[[float], None]
 ) -> None:
     # Workers that still owe batches would make them first; at an epoch's own end they owe none.
     left = min(PATIENCE * n_full * step_s, max_s)

@@ -1,16 +1,53 @@
-"""Feed: batches without end out of a loader, with the time spent in it counted."""
+"""Feed: batches without end out of a loader, with the time spent in it counted.
+
+What a timer wants to know of it is `FeedState`, which a script's own loader has as well
+(hotlap/interpose/units.py).
+"""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from hotlap.errors import NoBatch
 from hotlap.queue_depth import ready_batches
 
 Clock = Callable[[], float]
+
+
+class FeedState(Protocol):
+    """Where the batches come from, as far as a timer asks.
+
+    Attributes:
+        wait_s: Seconds blocked in the loader since the start, epoch starts included.
+        now: The clock when the last batch had come.
+        n_taken: Batches taken since the start.
+        n_epochs: Epochs begun.
+        n_epoch_steps: Batches of an epoch, None until it is known.
+        restarts: Whether an epoch can be begun on purpose.
+    """
+
+    restarts: bool
+    wait_s: float
+    now: float
+    n_taken: int
+    n_epochs: int
+    n_epoch_steps: int | None
+
+    @property
+    def n_in_epoch(self) -> int:
+        """Batches taken of the current epoch."""
+
+    def n_ready(self) -> int | None:
+        """Batches ready to be taken, None if that cannot be told."""
+
+    def n_left(self) -> float:
+        """Batches of the epoch that were not taken yet, ready ones among them; inf if unknown."""
+
+    def restart(self) -> None:
+        """Begin a new epoch at the next batch."""
 
 
 class Feed:
@@ -29,6 +66,8 @@ class Feed:
         n_epochs: Epochs begun.
         n_epoch_steps: Batches of an epoch, None until it is known.
     """
+
+    restarts = True
 
     def __init__(
         self,

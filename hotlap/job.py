@@ -62,7 +62,7 @@ class Job:
     """What a worker is to do.
 
     Attributes:
-        workload: Dotted path of a function that returns a `hotlap.Workload`.
+        workload: Dotted path of a function that returns a `hotlap.Workload`; empty for a script.
         args: Its keyword arguments.
         settings: Settings as plain data (see hotlap.Settings.to_dict).
         window: How to time it.
@@ -74,6 +74,8 @@ class Job:
         import_path: Folders that go first on the worker's sys.path.
         run: For "full_run": epochs, checkpoint, resume, ... (see hotlap/full_run.py). For
             "losses": steps.
+        script: Somebody's own script instead of a workload: what to run and how, see
+            hotlap/script/worker.py.
     """
 
     workload: str
@@ -85,6 +87,7 @@ class Job:
     seed: int = 0
     import_path: tuple[str, ...] = ()
     run: dict[str, Any] = field(default_factory=dict)
+    script: dict[str, Any] | None = None
 
     def write(self, folder: Path) -> None:
         """Write `folder/job.json`, aside first and then renamed into place."""

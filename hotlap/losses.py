@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -64,18 +64,18 @@ def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> Non
         inductor.fallback_random = True  # else compiled dropout draws other numbers
     n_steps, dice = int(job.run["steps"]), int(job.run.get("dice", 0))
     if dice:
-        _nudge(applied.model, job.seed + dice)
+        nudge(applied.model, job.seed + dice)
     losses: list[float] = []
     batches: list[Any] = []
     first_update: float | None = None
     told = time.monotonic()
     for i, batch in enumerate(_batches(applied, job.seed, n_steps)):
         batches.append(fingerprint(batch))
-        before = _sampled(applied.model) if i == 0 else []
+        before = sampled(applied.model.parameters()) if i == 0 else []
         loss, done = _update(applied, batch, job.seed + dice + STRIDE * (i + 1))
         losses.append(loss)
         if i == 0:
-            first_update = _distance(before, _sampled(applied.model))
+            first_update = distance(before, sampled(applied.model.parameters()))
         if not done or not math.isfinite(loss):
             break
         if time.monotonic() - told > TOLD_S:
@@ -127,7 +127,7 @@ def _update(applied: Applied, batch: Any, seed: int) -> tuple[float, bool]:
     return loss, False
 
 
-def _nudge(model: torch.nn.Module, seed: int) -> None:
+def nudge(model: torch.nn.Module, seed: int) -> None:
     """Change parameters by about their last bits."""
     seed_all(seed)
     with torch.no_grad():
@@ -137,16 +137,17 @@ def _nudge(model: torch.nn.Module, seed: int) -> None:
                 parameter.mul_(1 + share * torch.randn_like(parameter))
 
 
-def _sampled(model: torch.nn.Module) -> list[torch.Tensor]:
+def sampled(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     """Some elements of each parameter, the same ones whatever its memory format."""
     found = []
-    for parameter in model.parameters():
+    for parameter in parameters:
         flat = parameter.detach().reshape(-1)
         found.append(flat[:: 1 + flat.numel() // OFTEN].cpu().clone())
     return found
 
 
-def _distance(before: list[torch.Tensor], after: list[torch.Tensor]) -> float:
+def distance(before: list[torch.Tensor], after: list[torch.Tensor]) -> float:
+    """How far parameters have moved: the Euclidean norm over their `sampled` elements."""
     wide = torch.complex128 if any(t.is_complex() for t in before) else torch.float64
     moved = [(a.to(wide) - b.to(wide)).norm().item() for a, b in zip(after, before, strict=True)]
     return math.hypot(*moved)

@@ -18,17 +18,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
-from hotlap.block_timer import BlockTimer, Mark
+from hotlap.block_timer import BlockTimer, Mark, Trained
 from hotlap.epoch_start import epoch_start_s
-from hotlap.feed import Clock, Feed
+from hotlap.feed import Clock, Feed, FeedState
 from hotlap.job import Window
 from hotlap.measurement import Block, steady_rate
 from hotlap.warm_up import WarmUp
 
-__all__ = ["Feed", "WindowTimer"]
+__all__ = ["Feed", "WindowTimer", "drive"]
 
 EPOCHS_IN_WINDOW = 3
 """With at least so many epochs in a window, blocks are whole epochs."""
@@ -49,9 +49,7 @@ class WindowTimer:
     """Times the training of one trial and emits what it sees as events.
 
     Args:
-        step: One optimizer update on a batch; returns the loss, not synchronized, or None.
         feed: Where the batches come from.
-        count: Samples of a batch.
         window: How long to warm up and to time.
         num_workers: Loader workers; blocks are whole multiples of it.
         n_prefetched: Batches that may have been fetched before the first step ended.
@@ -68,9 +66,7 @@ class WindowTimer:
 
     def __init__(
         self,
-        step: Callable[[Any], Any],
-        feed: Feed,
-        count: Callable[[Any], int],
+        feed: FeedState,
         window: Window,
         *,
         num_workers: int = 0,
@@ -84,15 +80,12 @@ class WindowTimer:
         clock: Clock = time.perf_counter,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._step = step
         self._feed = feed
         self._window = window
         self._n_workers = max(1, num_workers)
         self._unit = max(self._n_workers, n_held)
         self._timer = BlockTimer(
-            step,
             feed,
-            count,
             block_s=window.block_s,
             n_prefetched=n_prefetched,
             synchronize=synchronize,
@@ -108,33 +101,46 @@ class WindowTimer:
         self._pause = pause
         self._warmup = WarmUp(window.block_s, self._unit, n_prefetched)
         self._whole_epochs = False
+        self._blocks: list[Block] = []
 
-    def run(self) -> list[Block]:
-        """Warm up, then time. Returns the window's blocks.
+    def run(self) -> Generator[None, Trained, list[Block]]:
+        """Warm up, then time: each `yield` asks for one more step, see `drive`.
+
+        Returns:
+            The window's blocks.
 
         Raises:
             Diverged: The loss is not finite at a block's end.
             InvalidTrial: The loader gives no batch.
         """
-        self._warm_up()
-        blocks = self._time()
+        yield from self._warm_up()
+        blocks = yield from self._time()
+        self._timed((yield from self._epoch_start_s(blocks)))
+        return blocks
+
+    def cut_short(self) -> bool:
+        """Training has ended by itself: let the blocks so far be the window, if there are any."""
+        if self._blocks:
+            self._timed(self._first_start_s(self._blocks))
+        return bool(self._blocks)
+
+    def _timed(self, epoch_start_s: float) -> None:
         self._emit(
             "timed",
             compile_s=self._warmup.compile_s,
-            epoch_start_s=self._epoch_start_s(blocks),
+            epoch_start_s=epoch_start_s,
             epochs_in_blocks=self._whole_epochs,
             n_epoch_steps=self._feed.n_epoch_steps,
         )
-        return blocks
 
     # Warm-up
 
-    def _warm_up(self) -> None:
+    def _warm_up(self) -> Generator[None, Trained, None]:
         start = self._clock()
         warm_up = self._warmup
         reason = "cap"
         while warm_up.worked_s < self._window.max_warmup_s:
-            block = self._timer.drained(warm_up.n_next, self._unit)
+            block = yield from self._timer.drained(warm_up.n_next, self._unit)
             warm_up.add(block)
             self._emit("warmup", **vars(block))
             if warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
@@ -142,7 +148,7 @@ class WindowTimer:
                 break
         self._whole_epochs = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.max_s
         if self._whole_epochs:
-            self._finish_epoch()
+            yield from self._finish_epoch()
         self._emit(
             "warm",
             warmup_s=self._clock() - start,
@@ -150,15 +156,15 @@ class WindowTimer:
             compile_s=warm_up.compile_s,
         )
 
-    def _finish_epoch(self) -> None:
+    def _finish_epoch(self) -> Generator[None, Trained, None]:
         while self._feed.n_in_epoch < (self._feed.n_epoch_steps or 0):
-            self._step(self._feed.next())
+            yield
 
     # The timed part
 
-    def _time(self) -> list[Block]:
+    def _time(self) -> Generator[None, Trained, list[Block]]:
         window = self._window
-        blocks: list[Block] = []
+        blocks = self._blocks
         seconds = 0.0
         self._other_cpu_share()
         while seconds < window.max_s or len(blocks) < MIN_BLOCKS:
@@ -167,15 +173,16 @@ class WindowTimer:
                     break
                 self._whole_epochs = True  # every block was cut by a border
                 self._timer.let_go()
-                self._finish_epoch()
+                yield from self._finish_epoch()
             epoch = self._feed.n_epochs
             if self._whole_epochs:
-                block = self._timer.in_flight(self._epoch_steps(), self._feed.n_epoch_steps or 1)
+                n_steps, unit = self._epoch_steps(), self._feed.n_epoch_steps or 1
             else:
-                block = self._timer.in_flight(self._warmup.n_next, self._unit)
+                n_steps, unit = self._warmup.n_next, self._unit
+            block = yield from self._timer.in_flight(n_steps, unit)
             seconds += block.seconds
             if not self._whole_epochs and self._feed.n_epochs != epoch:
-                self._refill(block)
+                yield from self._refill(block)
                 continue
             blocks.append(block)
             self._emit("block", **vars(block))
@@ -184,12 +191,12 @@ class WindowTimer:
                 break
         return blocks
 
-    def _refill(self, cut: Block) -> None:
+    def _refill(self, cut: Block) -> Generator[None, Trained, None]:
         # After an epoch's border the first batches come out of a queue that filled on its own.
         if cut.data_wait_s > LOADER_BOUND * cut.seconds:
             self._timer.let_go()
             for _ in range(self._n_prefetched + self._unit):
-                self._step(self._feed.next())
+                yield
 
     def _epoch_s(self) -> float:
         return (self._feed.n_epoch_steps or math.inf) * self._warmup.step_s
@@ -200,21 +207,54 @@ class WindowTimer:
 
     # What is measured on its own
 
-    def _epoch_start_s(self, blocks: list[Block]) -> float:
+    def _epoch_start_s(self, blocks: list[Block]) -> Generator[None, Trained, float]:
         n_steps = sum(b.steps for b in blocks)
         if self._whole_epochs or not n_steps:
             return 0.0
-        steady_wait_s = sum(b.data_wait_s for b in blocks) / n_steps
         first_wait_s = self._warmup.blocks[0].data_wait_s
-        if first_wait_s <= EPOCH_START_MATTERS * self._epoch_s():
-            return max(0.0, first_wait_s - steady_wait_s)
-        return epoch_start_s(
-            self._feed,
-            self._step,
-            n_workers=self._n_workers,
-            n_prefetched=self._n_prefetched,
-            steady_wait_s=steady_wait_s,
-            step_s=sum(b.seconds for b in blocks) / n_steps,
-            max_s=self._window.max_s,
-            pause=self._pause,
+        if first_wait_s <= EPOCH_START_MATTERS * self._epoch_s() or not self._feed.restarts:
+            return self._first_start_s(blocks)
+        return (
+            yield from epoch_start_s(
+                self._feed,
+                n_workers=self._n_workers,
+                n_prefetched=self._n_prefetched,
+                steady_wait_s=sum(b.data_wait_s for b in blocks) / n_steps,
+                step_s=sum(b.seconds for b in blocks) / n_steps,
+                max_s=self._window.max_s,
+                pause=self._pause,
+            )
         )
+
+    def _first_start_s(self, blocks: list[Block]) -> float:
+        """What the very first epoch's start took: workers started while nothing was computed."""
+        if self._whole_epochs:
+            return 0.0
+        steady_wait_s = sum(b.data_wait_s for b in blocks) / sum(b.steps for b in blocks)
+        return max(0.0, self._warmup.blocks[0].data_wait_s - steady_wait_s)
+
+
+def drive(
+    timing: Generator[None, Trained, list[Block]],
+    step: Callable[[Any], Any],
+    feed: Feed,
+    count: Callable[[Any], int],
+) -> list[Block]:
+    """Train as many steps as `timing` asks for. Returns the window's blocks.
+
+    Args:
+        timing: What `WindowTimer.run` returned.
+        step: One optimizer update on a batch; returns the loss, not synchronized, or None.
+        feed: Where the batches come from.
+        count: Samples of a batch.
+    """
+    take, send = feed.next, timing.send
+    next(timing)
+    while True:
+        batch = take()
+        trained = count(batch), step(batch)
+        try:
+            send(trained)
+        except StopIteration as end:
+            blocks: list[Block] = end.value
+            return blocks

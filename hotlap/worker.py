@@ -26,7 +26,7 @@ from hotlap.progress import listen
 from hotlap.resources import OtherCpu, Usage, peak_host_bytes, shared_memory_hint
 from hotlap.settings import Settings
 from hotlap.sides import compute_nothing, hold
-from hotlap.window import Feed, WindowTimer
+from hotlap.window import Feed, WindowTimer, drive
 from hotlap.workload import Workload
 
 if TYPE_CHECKING:
@@ -44,13 +44,17 @@ MAX_SKIPPED = 0.5
 
 def main(folder: Path) -> int:
     """Do the job in `folder`; every failure becomes an event, never an exception."""
+    job = Job.read(folder)
+    if job.script is not None:
+        from hotlap.script import worker
+
+        return worker.main(folder)
     started = time.monotonic()
     emit = EventLog(folder)
     emit("started", pid=os.getpid())
     # Asked by the runner when the trial is silent for too long: where does it hang?
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
     listen(_Preparing(emit))
-    job = Job.read(folder)
     try:
         sys.path[:0] = [path for path in job.import_path if path not in sys.path]
         _seed(job.seed)
@@ -120,10 +124,9 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         n_held = len(held.batches)
     n_workers = 0 if job.side == "compute" else settings.num_workers
     cuda = applied.device.type == "cuda"
+    feed = Feed(applied.loader, applied.n_epoch_steps)
     timer = WindowTimer(
-        compute_nothing if job.side == "loader" else applied.step,
-        Feed(applied.loader, applied.n_epoch_steps),
-        workload.count,
+        feed,
         job.window,
         num_workers=n_workers,
         n_prefetched=n_workers * settings.prefetch_factor,
@@ -134,7 +137,8 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         other_cpu_share=OtherCpu(),
         usage=Usage((lambda: torch.cuda.memory_allocated(applied.device)) if cuda else None),
     )
-    blocks = timer.run()
+    step = compute_nothing if job.side == "loader" else applied.step
+    blocks = drive(timer.run(), step, feed, workload.count)
     n_skipped = applied.n_skipped_steps()
     n_steps = sum(block.steps for block in blocks)
     if n_skipped > MAX_SKIPPED * n_steps:

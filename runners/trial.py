@@ -37,6 +37,7 @@ class Trial:
         self._server = server
         self._window = job.window
         self._kind = job.kind
+        self._is_script = job.script is not None
         self._watch = watch
         self._deadline = deadline
         self._folder = folder
@@ -100,9 +101,15 @@ class Trial:
         if "warmup" in self._names:
             if silent > self._window.silence_s:
                 return f"no block ended within {self._window.silence_s:g} s"
-        elif self._kind == "probe" or "built" in self._names:
+        elif self._is_script or self._kind == "probe" or "built" in self._names:
             if silent <= self._window.first_step_s:
                 return ""
+            if self._is_script:
+                return (
+                    "no training was seen within window.first_step_s="
+                    f"{self._window.first_step_s:g} s of the script's start: no torch.optim "
+                    "optimizer stepped in its process (the log says where it stood)"
+                )
             return (
                 f"no step was done within {self._window.first_step_s:g} s of the start; the "
                 "loader gave no batch or the first step hangs (the log says where it stood)"
@@ -111,7 +118,9 @@ class Trial:
 
     def _ended(self, status: int) -> tuple[Outcome, str]:
         last = self.events[-1] if self.events else {"event": "nothing"}
-        if last["event"] in ("finished", "facts", "trained", "losses") and status == 0:
+        # A script that trains in a process which it has forked is killed after its answer.
+        ended = (0, -signal.SIGKILL) if self._is_script else (0,)
+        if last["event"] in ("finished", "facts", "trained", "losses") and status in ended:
             return "ok", ""
         if last["event"] == "failed":
             self.traceback = last["traceback"]

@@ -77,6 +77,8 @@ def _gone(names: list[str], why: str) -> str:
 
 
 def _unfit(knob: Knob, here: set[str], numerics: str, facts: Mapping[str, Any]) -> str:
+    if why := facts.get("unreached", {}).get(knob.name):  # in somebody's own script
+        return str(why)
     if NUMERICS.index(knob.numerics) > NUMERICS.index(numerics):
         return (
             f"it changes the {knob.numerics} of the arithmetic, and numerics={numerics} forbids it"

@@ -81,6 +81,10 @@ class Lab:
         facts: dict[str, Any] = run.events[-1]["facts"]
         return facts
 
+    def differs_from(self, own: dict[str, Any]) -> None:
+        """For a script: these settings are its own, and only what differs from them is imposed."""
+        self._job = replace(self._job, script={**(self._job.script or {}), "own": own})
+
     def measure(
         self,
         kind: str,

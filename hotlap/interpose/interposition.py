@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
+import torch
 from torch.optim import Optimizer
 
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.listener import Listener
 from hotlap.interpose.loaders import Loaders
 from hotlap.interpose.optimizers import Optimizers
 from hotlap.interpose.own_ways import OwnWays
@@ -56,6 +61,24 @@ class Interposition:
         ):
             part.install(self._patches)
         return self
+
+    def roots(self) -> list[torch.nn.Module]:
+        """The roots that are alive."""
+        return self._roots.found()
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` from now on what the script does."""
+        for part in (self._loaders, self._roots, self._optimizers):
+            part.listener = listener
+        backward: Any = torch.autograd.backward
+
+        @functools.wraps(backward)
+        def heard(tensors: Any, *args: Any, **kwargs: Any) -> None:
+            listener.backward(tensors)
+            backward(tensors, *args, **kwargs)
+
+        # Tensor.backward looks it up there at each call.
+        self._patches.put(torch.autograd, "backward", heard)
 
     def remove(self) -> None:
         """Take everything away again; settings in force on objects that exist stay there."""

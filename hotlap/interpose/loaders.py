@@ -21,6 +21,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.errors import SettingsError
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.seen import LoaderSeen, Seen
@@ -54,6 +55,7 @@ class Loaders:
         self._made_before: dict[tuple[Any, ...], LoaderSeen] = {}
         self._last: LoaderSeen | None = None
         self._workers = Workers(imposed, notes)
+        self.listener: Listener | None = None
 
     def install(self, patches: Patches) -> None:
         """Replace the constructor, the begin of a pass and the iterators' methods."""
@@ -73,6 +75,8 @@ class Loaders:
 
         @functools.wraps(go)
         def __iter__(self: Any) -> Any:
+            if watcher.listener is not None and (seen := watcher._loaders.get(self)) is not None:
+                watcher.listener.begins(seen)
             watcher._workers.before_pass(self)
             return go(self)
 
@@ -99,17 +103,24 @@ class Loaders:
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
             loader = theirs[self]() if self in theirs else None
+            seen, listener = iterators.get(self), watcher.listener
+            if listener is not None and seen is not None:
+                listener.asks(seen)
             try:
                 batch = following(self)
             except StopIteration:
                 if loader is not None:
                     watcher._workers.batch(loader, ended=True)
+                if listener is not None and seen is not None:
+                    listener.ends(seen)
                 raise
-            if (seen := iterators.get(self)) is not None:
+            if seen is not None:
                 seen.n_batches += 1
                 watcher._last = seen
             if loader is not None:
                 watcher._workers.batch(loader)
+                if listener is not None and seen is not None:
+                    listener.gives(seen, loader, self, batch)
             return batch
 
         watcher = self

@@ -18,6 +18,7 @@ from torch.optim.optimizer import (
 )
 
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.seen import OptimizerSeen, Seen
 from hotlap.kernels import accepted, set_kernel
@@ -53,6 +54,7 @@ class Optimizers:
         self._stepped = stepped
         self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
         self._trying = False  # whether kernels are tried on twins just now
+        self.listener: Listener | None = None
 
     def install(self, patches: Patches) -> None:
         """Replace the constructor and register the hooks."""
@@ -71,7 +73,11 @@ class Optimizers:
         patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._trying or optimizer in self._known:
+        if self._trying:
+            return
+        if self.listener is not None:
+            self.listener.steps(optimizer)
+        if optimizer in self._known:
             return
         seen = OptimizerSeen(type(optimizer).__name__, own_kernel=_own_kernel(optimizer))
         self._known[optimizer] = seen
@@ -91,6 +97,8 @@ class Optimizers:
         if self._observe and seen.n_steps == 1:
             self._on_twins(lambda: setattr(seen, "kernels", accepted(optimizer)))
         self._stepped()
+        if self.listener is not None:
+            self.listener.stepped(optimizer)
 
     def _choose(self, optimizer: Optimizer) -> None:
         self._on_twins(lambda: set_kernel(optimizer, self._settings, notes=self._notes))

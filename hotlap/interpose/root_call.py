@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from hotlap.batches import has_image_rank
+from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import mapped
 from hotlap.interpose.seen import RootSeen
 from hotlap.precision import DTYPES, autocast
@@ -35,15 +36,22 @@ class RootCall:
         inner: Its own compiled function if it had one, else None.
         settings: memory_format, amp and compile_mode are read.
         seen: Its forward passes are counted.
+        listener: Hears of each call.
     """
 
     def __init__(
-        self, module: nn.Module, inner: Call | None, settings: Settings, seen: RootSeen
+        self,
+        module: nn.Module,
+        inner: Call | None,
+        settings: Settings,
+        seen: RootSeen,
+        listener: Listener | None = None,
     ) -> None:
         self._module = weakref.ref(module)
         self.inner = inner
         self._settings = settings
         self.seen = seen
+        self._listener = listener
         self._last = settings.memory_format == "channels_last"
         self._amp = settings.amp != "none"
         self._compiled: Call | None = None
@@ -59,6 +67,8 @@ class RootCall:
         if self._entered:  # the module calls itself, or a root within it does
             return plain(*args, **kwargs)
         self._entered = True
+        if self._listener is not None:
+            self._listener.forward(module, torch.is_grad_enabled() and module.training)
         try:
             if self._last:
                 args, kwargs = mapped(args, _channels_last), mapped(kwargs, _channels_last)

@@ -25,6 +25,7 @@ from torch.optim import Optimizer
 
 from hotlap.batches import has_image_rank
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
@@ -57,6 +58,7 @@ class Roots:
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
+        self.listener: Listener | None = None
 
     def install(self, patches: Patches) -> None:
         """Prepare; nothing is replaced before the first optimizer is made."""
@@ -101,6 +103,10 @@ class Roots:
         if self._n_watched >= MAX_WATCHED_STEPS or not any(missing):
             self._watching = False
             self._set(self._plain)
+
+    def found(self) -> list[nn.Module]:
+        """The roots that are alive."""
+        return list(self._calls)
 
     @contextlib.contextmanager
     def asleep(self) -> Iterator[None]:
@@ -161,7 +167,8 @@ class Roots:
         settings = self._settings(module, seen)
         if settings.memory_format == "channels_last":
             lay_out(module)
-        call = RootCall(module, module.__dict__.get("_compiled_call_impl"), settings, seen)
+        inner = module.__dict__.get("_compiled_call_impl")
+        call = RootCall(module, inner, settings, seen, self.listener)
         # Not by setattr: a module that wraps another hands attributes on to it.
         module.__dict__["_compiled_call_impl"] = call
         self._calls[module] = call

@@ -8,7 +8,7 @@ import pytest
 from hotlap.job import Window
 from hotlap.measurement import Measurement
 from hotlap.sides import compute_nothing, hold
-from hotlap.window import Feed, WindowTimer
+from hotlap.window import Feed, WindowTimer, drive
 
 BATCH = 4
 ENDLESS = 100_000
@@ -125,10 +125,9 @@ def measure(
     if side == "compute":
         batches, workers, n_epoch_steps = hold(loader, world.clock), 0, None
         n_held = len(batches.batches)
+    feed = Feed(batches, n_epoch_steps, world.clock, ready)
     timer = WindowTimer(
-        compute_nothing if side == "loader" else world.step,
-        Feed(batches, n_epoch_steps, world.clock, ready),
-        count,
+        feed,
         window or Window(),
         num_workers=workers,
         n_prefetched=workers * loader.prefetch,
@@ -141,7 +140,7 @@ def measure(
         clock=world.clock,
         pause=world.pause,
     )
-    timer.run()
+    drive(timer.run(), compute_nothing if side == "loader" else world.step, feed, count)
     events = events[: 1 + [event["event"] for event in events].index(until)]
     return Measurement.from_events(
         [{"event": "built", "num_workers": workers, "side": side}, *events]

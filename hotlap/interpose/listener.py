@@ -1,0 +1,35 @@
+"""Listener: who wants to hear what a script does, as it does it. No torch here."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from hotlap.interpose.seen import LoaderSeen
+
+
+class Listener(Protocol):
+    """Called from within the script; `seen` tells its loaders apart, however often made anew."""
+
+    def begins(self, seen: LoaderSeen) -> None:
+        """A pass over a DataLoader begins; its workers start after this."""
+
+    def asks(self, seen: LoaderSeen) -> None:
+        """The script asks for a batch."""
+
+    def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:
+        """It gets one."""
+
+    def ends(self, seen: LoaderSeen) -> None:
+        """A pass has no batch left."""
+
+    def forward(self, module: Any, trains: bool) -> None:
+        """A root is called; `trains` with gradients and in training mode."""
+
+    def backward(self, loss: Any) -> None:
+        """A backward pass begins at `loss`."""
+
+    def steps(self, optimizer: Any) -> None:
+        """An optimizer is about to step."""
+
+    def stepped(self, optimizer: Any) -> None:
+        """It has."""

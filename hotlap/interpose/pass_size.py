@@ -1,0 +1,50 @@
+"""How many samples the batches of one pass over a DataLoader have, whatever they are made of.
+
+A batch need not be a tensor whose first dimension counts samples (graphs, ragged text, time first),
+so the loader is asked and not the batch, wherever it knows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotlap.errors import InvalidTrial
+from hotlap.workload import count
+
+
+class PassSize:
+    """The samples of each batch of a pass, in order.
+
+    Args:
+        loader: The DataLoader.
+    """
+
+    def __init__(self, loader: Any) -> None:
+        sampler = getattr(loader, "batch_sampler", None)
+        size = loader.batch_size or getattr(sampler, "batch_size", None)
+        self._size = size if isinstance(size, int) else None
+        self.n_batches = length(loader)
+        self._last = self._size
+        keeps_rest = not (loader.drop_last or getattr(sampler, "drop_last", False))
+        n_samples = length(getattr(loader, "sampler", None))
+        if self._size and self.n_batches and n_samples and keeps_rest:
+            rest = n_samples - (self.n_batches - 1) * self._size
+            if 0 < rest < self._size:
+                self._last = rest
+
+    def of(self, i: int, batch: Any) -> int:
+        """The samples of batch `i` (from 0); 1 if nobody knows."""
+        if self._size is None:
+            try:
+                return int(count(batch))
+            except InvalidTrial:
+                return 1
+        return self._last or 1 if i + 1 == self.n_batches else self._size
+
+
+def length(sized: Any) -> int | None:
+    """`len(sized)`, None if it has none."""
+    try:
+        return len(sized)
+    except (TypeError, NotImplementedError, AttributeError):
+        return None

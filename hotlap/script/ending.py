@@ -1,0 +1,78 @@
+"""How the process of a script ends: by its answer, at once, whatever the script would do next.
+
+An exception would be swallowed by a script's bare `except`, and an exit handler might upload what
+has come of a few steps. So the last event is written and the process ends on the spot; loader
+workers and all else that it started is the fork server's to kill.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NoReturn
+
+from hotlap.job import EventLog, Job
+
+
+class Ending:
+    """Ends this process with an answer.
+
+    Args:
+        emit: Where events go.
+        job: What was asked for.
+    """
+
+    def __init__(self, emit: EventLog, job: Job) -> None:
+        self._emit = emit
+        self._job = job
+        self._pid = os.getpid()
+        self._raised: BaseException | None = None
+
+    def answer(self, event: str, **values: Any) -> NoReturn:
+        """End with this event."""
+        self._emit(event, **values)
+        self._exit(0)
+
+    def fail(self, error: BaseException) -> NoReturn:
+        """End as failed."""
+        from hotlap.worker import failure  # imports torch, and the script may not have done so
+
+        if error.__traceback__ is not None:
+            traceback.print_exception(error)
+        self._emit("failed", **failure(error, self._job))
+        self._exit(1)
+
+    def guard(self, action: Callable[[], None]) -> None:
+        """Do `action`, and fail if it raises: the script must not get hold of the error."""
+        try:
+            action()
+        except BaseException as error:
+            self.fail(error)
+
+    def hear_errors(self) -> None:
+        """Remember the error that ends the script, and show it as Python does."""
+
+        def show(
+            kind: type[BaseException], error: BaseException, trace: TracebackType | None
+        ) -> None:
+            self._raised = error
+            sys.__excepthook__(kind, error, trace)
+
+        sys.excepthook = show
+
+    @property
+    def raised(self) -> BaseException | None:
+        """The error that has ended the script, if one has."""
+        return self._raised
+
+    def _exit(self, code: int) -> NoReturn:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if os.getpid() != self._pid:
+            # A process that the script has forked trains: its parent would only wonder.
+            os.kill(self._pid, signal.SIGKILL)
+        os._exit(code)

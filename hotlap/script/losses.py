@@ -1,0 +1,119 @@
+"""Losses of a script's first units, to compare settings: the answer to a job "losses".
+
+As hotlap/losses.py does it for workloads, as far as a script lets it: all random numbers are seeded
+before the script begins and again at each unit's first forward pass, so that two runs meet the same
+ones. Its batches stay its own: an augmented sample has other random numbers in a worker process
+than in the script's own, and then the batches differ (`repeatable` is false, and
+studies/gate.py compares with the script's own way of loading).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from hotlap.errors import InvalidTrial
+from hotlap.fingerprint import fingerprint
+from hotlap.interpose.listener import Listener
+from hotlap.losses import STRIDE, distance, nudge, sampled
+from hotlap.same_samples import seed_all
+from hotlap.script.follower import ScriptFollower
+
+
+class Losses(ScriptFollower):
+    """Keeps the losses and a fingerprint of each unit's batch."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._dice = int(self.job.run.get("dice", 0))
+        self._n_wanted = int(self.job.run["steps"])
+        self._losses: list[float] = []
+        self._batches: list[Any] = []
+        self._parameters: list[torch.Tensor] = []
+        self._before: list[torch.Tensor] = []
+        self._first_update: float | None = None
+        self._seeded = -1
+        seed_all(self.job.seed)
+
+    @property
+    def listener(self) -> Listener:
+        """Hears each forward pass and each step before the units do."""
+        return _Seeding(self)
+
+    def seed_unit(self, module: Any) -> None:
+        """A training forward pass begins."""
+        n = len(self._losses)
+        if self._seeded == n:
+            return
+        if self._seeded < 0 and self._dice:
+            nudge(module, self.job.seed + self._dice)
+        self._seeded = n
+        seed_all(self.job.seed + self._dice + STRIDE * (n + 1))
+
+    def before_step(self, optimizer: Any) -> None:
+        """An optimizer is about to step."""
+        if self._first_update is None and not self._before:
+            groups = optimizer.param_groups
+            self._parameters = [p for group in groups for p in group["params"]]
+            self._before = sampled(self._parameters)
+
+    def after_step(self) -> None:
+        """It has."""
+        if self._first_update is None:
+            self._first_update = distance(self._before, sampled(self._parameters))
+
+    def done(self, n_samples: int, loss: Any, batch: Any) -> None:
+        """One more unit."""
+        self.ending.guard(lambda: self._done(loss, batch))
+
+    def script_ended(self) -> None:
+        """Compare what there is."""
+        if not self._losses:
+            super().script_ended()
+        self._answer()
+
+    def _done(self, loss: Any, batch: Any) -> None:
+        if loss is None:
+            raise InvalidTrial("no backward pass from a scalar loss was seen in a step")
+        self._losses.append(float(loss.double()))
+        self._batches.append(fingerprint(batch))
+        if len(self._losses) >= self._n_wanted or not math.isfinite(self._losses[-1]):
+            self._answer()
+        self.emit("step", step=len(self._losses), loss=self._losses[-1])
+
+    def _answer(self) -> None:
+        finite = all(bool(torch.isfinite(p.detach()).all()) for p in self._parameters)
+        self.ending.answer(
+            "losses",
+            losses=self._losses,
+            batches=self._batches,
+            first_update=self._first_update,
+            finite=finite,
+            n_skipped_steps=0,
+            repeatable=False,
+        )
+
+
+class _Seeding:
+    """Hands everything on to the units, and seeds before training forward passes."""
+
+    def __init__(self, follower: Losses) -> None:
+        self._follower = follower
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._follower.units, name)
+
+    def forward(self, module: Any, trains: bool) -> None:
+        if trains:
+            self._follower.seed_unit(module)
+        self._follower.units.forward(module, trains)
+
+    def steps(self, optimizer: Any) -> None:
+        self._follower.before_step(optimizer)
+        self._follower.units.steps(optimizer)
+
+    def stepped(self, optimizer: Any) -> None:
+        self._follower.after_step()
+        self._follower.units.stepped(optimizer)

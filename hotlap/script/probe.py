@@ -1,0 +1,167 @@
+"""Facts about a script, found while it trains for a few steps: the answer to a job "probe".
+
+The same facts as a workload's (hotlap/inspect_workload.py), as far as a script can be asked, and:
+
+- `own_settings`: settings as the script has them by itself, its baseline
+- `unreached`: setting -> why it does not reach the script (hotlap/interpose/reach.py)
+- `script`: what was found in it (hotlap/interpose/seen.py), as plain data
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import IterableDataset, RandomSampler
+
+from hotlap import toolchain
+from hotlap.inspect_data import data_facts
+from hotlap.inspect_workload import sample_times, spawn_error
+from hotlap.interpose.guard import unguarded_main
+from hotlap.interpose.pass_size import PassSize
+from hotlap.interpose.reach import reach
+from hotlap.interpose.seen import Seen
+from hotlap.script.follower import ScriptFollower
+from hotlap.script.timer import device_of
+from hotlap.settings import Settings, faults
+from hotlap.sides import shapes, size_bytes
+from hotlap.workload import Workload
+
+LEAST_UNITS = 6
+MOST_S = 60.0
+"""After so many units, and steps, the script has shown what it does; or after so many seconds."""
+
+LOADER_ARGUMENTS = (
+    "num_workers",
+    "prefetch_factor",
+    "persistent_workers",
+    "pin_memory",
+    "in_order",
+)
+
+
+class Probe(ScriptFollower):
+    """Watches some units and answers with facts."""
+
+    _loader: Any = None
+    _begun = 0.0
+    _n_units = 0
+
+    def begin(self, loader: Any) -> None:
+        """Training has begun."""
+        self._loader = loader
+        self._begun = time.monotonic()
+        self._shapes: set[tuple[Any, ...]] = set()
+
+    def done(self, n_samples: int, loss: Any, batch: Any) -> None:
+        """One more unit."""
+        self._n_units += 1
+        self._shapes.add(shapes(batch))
+        self._batch = batch
+        seen_enough = min(self._n_units, self.seen.n_steps) >= LEAST_UNITS
+        if seen_enough or time.monotonic() - self._begun > MOST_S:
+            self.ending.guard(self._answer)
+
+    def script_ended(self) -> None:
+        """A short script may have shown enough."""
+        if not self._n_units:
+            super().script_ended()
+        self._answer()
+
+    def _answer(self) -> None:
+        torch.set_grad_enabled(True)
+        self.ending.answer("facts", facts=self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        seen = self.seen
+        device = device_of(seen.roots[0].device if seen.roots else "cpu")
+        return {
+            **toolchain.versions(),
+            **toolchain.device_facts(device),
+            "fp16": False,  # there is no safe place for a GradScaler (hotlap/interpose/roots.py)
+            "default_intraop_threads": torch.get_num_threads(),
+            "default_interop_threads": torch.get_num_interop_threads(),
+            "compiler": toolchain.has_compiler(device),
+            **self._data(),
+            **self._training(),
+            "own_settings": own_settings(seen, self._loader).to_dict(),
+            "unreached": {n: why for n, why in reach(seen, self.imposed.override).items() if why},
+            "script": seen.to_dict(),
+        }
+
+    def _data(self) -> dict[str, Any]:
+        loader = self._loader
+        if loader is None:
+            return {"loader": False, "resident": False, "batch_size": 1, "n_epoch_steps": None}
+        stand_in = _workload(loader)
+        cpu_s, wall_s = sample_times(stand_in)
+        return {
+            "loader": True,
+            "resident": False,
+            "batch_size": PassSize(loader).of(0, self._batch),
+            "n_epoch_steps": PassSize(loader).n_batches,
+            "iterable_dataset": isinstance(loader.dataset, IterableDataset),
+            "spawn_error": unguarded_main() or spawn_error(stand_in),
+            **data_facts(stand_in),
+            "sample_cpu_s": cpu_s,
+            "sample_wall_s": wall_s,
+            "batch_bytes": size_bytes(self._batch),
+            "shapes_vary": len(self._shapes) > 1,
+        }
+
+    def _training(self) -> dict[str, Any]:
+        modules = [part for root in self.interposition.roots() for part in root.modules()]
+        kernels = [set(one.kernels) for one in self.seen.optimizers if one.kernels is not None]
+        parameters = {id(p): p for m in modules for p in m.parameters(recurse=False)}
+        return {
+            "optimizer": self.seen.optimizers[0].name,
+            "optimizer_kernels": sorted(set.union(*kernels)) if kernels else [],
+            "n_parameters": sum(p.numel() for p in parameters.values()),
+            "conv2d": any(root.has_images for root in self.seen.roots),
+            "batch_norm": any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in modules),
+            "model_called": bool(modules),
+            "attention": False,
+            "sdpa_backends": [],
+            "sdpa_backends_float32": [],
+        }
+
+
+def own_settings(seen: Seen, loader: Any) -> Settings:
+    """What a script has by itself; PyTorch's default where that is not known.
+
+    Args:
+        seen: After some steps with nothing imposed.
+        loader: The DataLoader that trains, or None.
+    """
+    found: dict[str, Any] = {name: one.value for name, one in seen.sets.items()}
+    if loader is not None:
+        found |= {name: getattr(loader, name, None) for name in LOADER_ARGUMENTS}
+    if seen.optimizers:
+        found["optimizer_kernel"] = seen.optimizers[0].own_kernel
+    own = {name: value for name, value in found.items() if value is not None}
+    # A flag set by another name than ours (allow_tf32) is told, and is no setting.
+    return Settings.from_dict({n: v for n, v in own.items() if not faults({n: v})})
+
+
+def _workload(loader: Any) -> Workload:
+    """The loader's data as a workload's, for those who ask about data alone."""
+    order = getattr(loader, "sampler", None)
+    shuffled = isinstance(order, RandomSampler)
+    own_order = order is not None and type(order).__name__ not in (
+        "RandomSampler",
+        "SequentialSampler",
+        "_InfiniteConstantSampler",
+    )
+    return Workload(
+        model=nn.Identity(),
+        dataset=loader.dataset,
+        loss=lambda model, batch: torch.zeros(()),
+        optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=0.0, **kernel),
+        batch_size=loader.batch_size or 1,
+        collate_fn=loader.collate_fn,
+        shuffle=shuffled,
+        worker_init_fn=loader.worker_init_fn,
+        loader_defaults={"sampler": order} if own_order else {},
+    )

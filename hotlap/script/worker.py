@@ -1,0 +1,88 @@
+"""What the process of a script does: run it as Python would, and answer with events.
+
+`job.script` says what to run: `target` (a path or a module's name), `is_module`, `args`, `cwd` (its
+working folder), `own` (settings as the script has them by itself; None before that is known) and
+`override` (settings that win even over what it asks for about determinism, precision and
+compilation). What differs from `own` is imposed, and nothing else.
+
+No torch here before the script imports it: a script may set variables first that torch reads then.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hotlap.errors import InvalidTrial, UserInputError
+from hotlap.interpose.begin import begin
+from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.launch import Script, launch
+from hotlap.job import EventLog, Job
+from hotlap.script.ending import Ending
+
+if TYPE_CHECKING:
+    from hotlap.interpose.interposition import Interposition
+    from hotlap.script.follower import ScriptFollower
+
+
+def main(folder: Path) -> int:
+    """Do the job in `folder`; every failure becomes an event, never an exception."""
+    started = time.monotonic()
+    emit = EventLog(folder)
+    emit("started", pid=os.getpid())
+    faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
+    job = Job.read(folder)
+    ending = Ending(emit, job)
+    ending.guard(lambda: _run(job, emit, ending, started))
+    return 1
+
+
+def imposed_on(job: Job) -> Imposed:
+    """What the job's settings change in what the script does by itself."""
+    script = job.script or {}
+    own = script.get("own")
+    values = {k: v for k, v in job.settings.items() if own is None or v != own.get(k)}
+    return Imposed.of(values, script.get("override", ()))
+
+
+def _run(job: Job, emit: EventLog, ending: Ending, started: float) -> None:
+    script = job.script or {}
+    followers: list[ScriptFollower] = []
+    imposed = imposed_on(job)
+
+    def installed(interposition: Interposition) -> None:
+        from hotlap.interpose.units import Units
+        from hotlap.script.follower import make
+
+        follower = make(job, imposed, interposition, emit, ending, started)
+        followers.append(follower)
+        follower.units = Units(follower)
+        interposition.listen(follower.listener)
+
+    os.chdir(script["cwd"])
+    ending.hear_errors()
+    begin(imposed, installed, observe=job.kind == "probe")
+    sys.path.insert(0, "")  # the place that the script's folder takes
+    code: Any = 0
+    try:
+        launch(Script(script["target"], script["is_module"], list(script["args"])))
+    except UserInputError as error:
+        raise InvalidTrial(str(error)) from None
+    except SystemExit as stop:
+        code = stop.code
+    for thread in threading.enumerate():  # as Python does at its end
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    if ending.raised is not None:
+        ending.fail(ending.raised)
+    if code:
+        raise RuntimeError(f"the script ended with exit code {code} before it was measured")
+    if not followers:
+        raise InvalidTrial("the script ended and never imported torch, so there is nothing to tune")
+    followers[0].script_ended()

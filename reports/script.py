@@ -1,0 +1,63 @@
+"""What was found in somebody's own script, in sentences for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+OWN = {
+    "autocast": "an autocast of its own",
+    "scaler": "a GradScaler of its own",
+    "compile": "its own compilation",
+    "deterministic": "a wish for determinism",
+    "thread": "a model that is called in another thread",
+}
+
+
+def found_in_script(seen: Mapping[str, Any]) -> list[str]:
+    """Sentences about loaders, model, optimizers and what the script decides itself.
+
+    Args:
+        seen: hotlap.interpose.seen.Seen as plain data.
+    """
+    lines = [*_loaders(seen["loaders"])]
+    roots = ", ".join(dict.fromkeys(root["name"] for root in seen["roots"]))
+    optimizers = ", ".join(one["name"] for one in seen["optimizers"])
+    lines.append(f"model {roots or 'not seen'}, optimizer {optimizers or 'not seen'}{_steps(seen)}")
+    own = [f"{OWN[name]} ({_short(place)})" for name, place in seen["own"].items() if name in OWN]
+    if own:
+        lines.append(f"it has {' and '.join(own)}, which {'stay' if own[1:] else 'stays'}")
+    if seen["sets"]:
+        sets = [f"{s['name']}={s['value']} ({_short(s['where'])})" for s in seen["sets"].values()]
+        lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")
+    return [f"in the script: {line}" for line in lines]
+
+
+def _loaders(loaders: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not loaders:
+        return ["no DataLoader; a sample is one optimizer step here"]
+    lines = []
+    for one in loaders:
+        trains = "trains" if one["n_steps"] else "does not train"
+        batch = f"batch_size {one['batch_size']}, " if one["batch_size"] else ""
+        lines.append(
+            f"{one['name']} of {one['dataset']} ({_short(one['where'])}), {batch}"
+            f"{one['num_workers']} workers, {trains}"
+        )
+    return lines
+
+
+def _steps(seen: Mapping[str, Any]) -> str:
+    training = [one for one in seen["loaders"] if one["n_steps"]]
+    n_steps, n_batches = (sum(one[key] for one in training) for key in ("n_steps", "n_batches"))
+    if not n_steps or abs(n_batches - n_steps) <= len(training):
+        return ""
+    if n_batches > n_steps:
+        return f", a step every {n_batches / n_steps:.2g} batches"
+    return f", {n_steps / n_batches:.2g} steps with each batch"
+
+
+def _short(place: str) -> str:
+    """`train.py:12` of a path with a line."""
+    return Path(place).name

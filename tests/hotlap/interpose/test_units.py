@@ -1,0 +1,268 @@
+"""Units on a virtual clock: whatever a script does besides, training time is what training took."""
+
+import pytest
+
+from hotlap.interpose.seen import LoaderSeen
+from hotlap.interpose.units import Units
+
+ASK, FORWARD, STEP = 1.0, 2.0, 3.0
+"""Virtual seconds of each part; a unit takes 6."""
+
+UNIT = ASK + FORWARD + STEP
+BATCH = 4
+
+
+class Loader:
+    """What Units reads of a DataLoader."""
+
+    def __init__(self, n, batch_size=BATCH, n_samples=None, drop_last=False):
+        self.batch_size, self.drop_last, self.n = batch_size, drop_last, n
+        self.batch_sampler = None
+        self.sampler = range(n * batch_size if n_samples is None else n_samples)
+
+    def __len__(self):
+        return self.n
+
+
+class Script:
+    """A script that tells a listener what it does, on a virtual clock."""
+
+    def __init__(self):
+        self.now = 100.0
+        self.finished = []
+        self.begun = None
+        self.units = Units(self, lambda: self.now)
+        self.training = Loader(5)
+        self.seen = {}
+
+    def begin(self, loader):
+        self.begun = loader, self.units.clock()
+
+    def done(self, n_samples, loss, batch):
+        self.finished.append((n_samples, self.units.clock()))
+
+    def does(self, seconds):
+        self.now += seconds
+
+    def of(self, loader):
+        return self.seen.setdefault(
+            id(loader), LoaderSeen("DataLoader", "D", BATCH, 0, "RandomSampler", False, "")
+        )
+
+    def begins(self, loader):
+        self.units.begins(self.of(loader))
+
+    def takes(self, loader, seconds=ASK):
+        self.units.asks(self.of(loader))
+        self.does(seconds)
+        self.units.gives(self.of(loader), loader, None, None)
+
+    def ends(self, loader):
+        self.units.asks(self.of(loader))
+        self.units.ends(self.of(loader))
+
+    def forward(self, trains=True, seconds=FORWARD):
+        self.units.forward(None, trains)
+        self.does(seconds)
+
+    def step(self, optimizer="sgd", seconds=STEP):
+        self.does(seconds)
+        self.units.stepped(OPTIMIZERS[optimizer])
+
+    def train(self, loader=None):
+        loader = loader or self.training
+        self.takes(loader)
+        self.forward()
+        self.step()
+
+    def train_pass(self, between=lambda i: None):
+        self.begins(self.training)
+        for i in range(len(self.training)):
+            self.train()
+            between(i)
+        self.ends(self.training)
+
+    def evaluate(self, loader, n=3):
+        self.begins(loader)
+        for _ in range(n):
+            self.takes(loader, 7.0)
+            self.forward(trains=False, seconds=11.0)
+        self.ends(loader)
+
+    @property
+    def seconds(self):
+        """Training time of each unit after the first, whose begin is the clock's."""
+        at = [self.begun[1], *(clock for _, clock in self.finished)]
+        return [b - a for a, b in zip(at, at[1:], strict=False)]
+
+
+class Optimizer:
+    """Anything that can be referred to weakly."""
+
+
+OPTIMIZERS = {"sgd": Optimizer(), "other": Optimizer()}
+
+
+@pytest.fixture
+def script():
+    return Script()
+
+
+def test_a_plain_loop(script):
+    for _ in range(3):
+        script.train_pass()
+    assert script.begun == (script.training, 100.0)
+    assert script.seconds == [UNIT] * 15
+    assert [n for n, _ in script.finished] == [BATCH] * 15
+    assert script.units.wait_s == 15 * ASK
+    assert script.units.n_epochs == 3
+    assert script.units.n_epoch_steps == 5
+
+
+def test_the_start_of_workers_is_the_first_batchs_wait(script):
+    for _ in range(2):
+        script.begins(script.training)
+        script.does(20)
+        for _ in range(2):
+            script.train()
+        script.ends(script.training)
+    assert script.seconds == [UNIT + 20, UNIT, UNIT + 20, UNIT]
+    assert script.units.wait_s == 4 * ASK + 40
+
+
+def test_an_evaluation_after_each_pass_is_no_training(script):
+    test = Loader(3)
+    for _ in range(3):
+        script.train_pass()
+        script.does(50)  # a checkpoint
+        script.evaluate(test)
+        script.does(50)
+    assert script.seconds == [UNIT] * 15
+
+
+def test_an_evaluation_between_two_steps_is_no_training(script):
+    test = Loader(3)
+    script.train_pass(lambda i: script.evaluate(test) if i in (1, 2) else None)
+    assert script.seconds == [UNIT] * 5
+
+
+def test_one_without_a_loader_neither(script):
+    def picture(i):
+        if i == 2:
+            script.forward(trains=False, seconds=30)
+            script.does(30)
+
+    script.train_pass(picture)
+    assert script.seconds == [UNIT] * 5
+
+
+def test_an_evaluation_on_the_training_loader_neither(script):
+    for _ in range(2):
+        script.train_pass()
+        script.evaluate(script.training, 5)
+        script.evaluate(script.training, 5)
+    assert script.seconds == [UNIT] * 10
+    assert script.units.wait_s == 10 * ASK
+    assert script.units.n_epochs == 2
+
+
+def test_a_teacher_called_without_gradients_is_training(script):
+    script.begins(script.training)
+    for _ in range(4):
+        script.takes(script.training)
+        script.forward(trains=False, seconds=5)
+        script.forward()
+        script.step()
+    script.ends(script.training)
+    assert script.seconds == [UNIT + 5] * 4
+
+
+def test_batches_fetched_ahead(script):
+    """accelerate asks for the next batch before it hands on the last one."""
+    for _ in range(2):
+        script.begins(script.training)
+        script.takes(script.training)
+        for _ in range(4):
+            script.takes(script.training)
+            script.forward()
+            script.step()
+        script.ends(script.training)
+        script.forward()
+        script.step()
+        script.does(40)
+    script.begins(script.training)
+    script.takes(script.training)
+    script.takes(script.training)
+    # Before the first step nobody knows that the very first batch will be trained on.
+    assert sum(script.seconds) == 10 * UNIT - ASK
+    assert sum(n for n, _ in script.finished) == 9 * BATCH
+
+
+def test_accumulation(script):
+    script.begins(script.training)
+    for i in range(8):
+        script.takes(script.training)
+        script.forward()
+        if i % 4 == 3:
+            script.step()
+    script.ends(script.training)
+    # The first step comes after four batches; the first three of them belong to nothing yet.
+    assert [n for n, _ in script.finished] == [BATCH] * 5
+    assert script.seconds == [UNIT] + [ASK + FORWARD] * 3 + [UNIT]
+
+
+def test_two_optimizers(script):
+    script.begins(script.training)
+    for i in range(5):
+        script.takes(script.training)
+        script.forward()
+        script.step("other")
+        script.forward(trains=False, seconds=1)  # fakes for the discriminator
+        script.forward()
+        if i % 2 == 0:
+            script.step()
+    script.ends(script.training)
+    assert [n for n, _ in script.finished] == [BATCH] * 5
+    assert sum(script.seconds) == 5 * (ASK + 2 * FORWARD + STEP + 1) + 3 * STEP
+
+
+def test_one_of_two_loaders_trained_on_together(script):
+    labelled, other = script.training, Loader(100)
+    script.begins(other)
+    script.begins(labelled)
+    for _ in range(5):
+        script.takes(other)
+        script.takes(labelled)
+        script.forward()
+        script.step()
+    script.ends(labelled)
+    # The last unit ends before the other loader would be asked again.
+    assert script.seconds == [UNIT + ASK] * 4 + [UNIT]
+
+
+def test_a_script_that_makes_its_batches_itself(script):
+    for i in range(6):
+        if i % 3 == 0:
+            script.forward(trains=False, seconds=50)
+        script.does(ASK)
+        script.forward()
+        script.step()
+        script.step("other")
+    assert script.begun[0] is None
+    assert [n for n, _ in script.finished] == [1] * 6
+    # The first unit begins with its forward pass. Making a batch after a picture is not told from
+    # the picture.
+    first = FORWARD + STEP
+    assert script.seconds == [first, UNIT + STEP, UNIT + STEP, UNIT + STEP - ASK, *2 * [UNIT + STEP]]
+
+
+def test_the_last_batch_of_a_pass_has_what_is_left(script):
+    script.training = Loader(3, n_samples=2 * BATCH + 1)
+    script.train_pass()
+    assert [n for n, _ in script.finished] == [BATCH, BATCH, 1]
+
+
+def test_a_loader_that_drops_the_rest(script):
+    script.training = Loader(2, n_samples=2 * BATCH + 1, drop_last=True)
+    script.train_pass()
+    assert [n for n, _ in script.finished] == [BATCH, BATCH]
