@@ -2,9 +2,11 @@
 
     python tune.py +model=resnet50
     python tune.py --config-dir my_conf +model=mine budget=5m
+    python tune.py script=train.py -- --epochs 1 --lr 0.1
 
 The settings end in outputs/<model>/<time>/frozen.yaml; a full run takes them with
-`python train.py +model=resnet50 settings=<that file>`.
+`python train.py +model=resnet50 settings=<that file>`, one of a script of your own with
+`python -m hotlap run --settings <that file> train.py --epochs 90 --lr 0.1`.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
 from conf.recorded import tried  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
-from conf.workload import job_of  # noqa: E402
+from conf.workload import job_of, script_of  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hotlap.job import Job, Window
     from hotlap.measurement import Measurement
@@ -79,7 +81,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     allowance_s = RECORDING_S if config.record else seconds(config.budget)
     start = None if runner.recorded else next(starts, None)
     budget = studies.Budget(allowance_s, start, runner.clock)
-    workload, args = job_of(config)
+    script = script_of(config)
+    workload, args = job_of(config) if script is None else ("", {})
     name = config.name or workload.rpartition(".")[2]
     started = f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
     resume = config.resume
@@ -87,7 +90,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     study = studies.study_name(folder, f"{name} {folder.name}")
     base = Settings.from_dict(config.settings)
     window = shortened(Window(**vars(config.window)), budget.seconds)
-    job = Job(workload, args, {}, window, seed=config.seed, import_path=tuple(config.import_path))
+    paths = tuple(config.import_path)
+    job = Job(workload, args, {}, window, seed=config.seed, import_path=paths, script=script)
     objective = objectives.make(config.objective.name, **vars(config.run))
     console = reports.console()
     progress = reports.Progress(console, None if config.record else budget.left(), runner.clock)
@@ -112,6 +116,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
         objective.check(facts)
+        unreached = facts.pop("unreached", {})
+        if script is not None:
+            base = own_way(lab, facts, config.settings, observer)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))
@@ -119,7 +126,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             search_spaces.Knob.from_mapping(knob, asdict(definition))
             for knob, definition in config.search_space.items()
         ]
-        knobs, dropped = search_spaces.active(wanted, facts, config.numerics, base)
+        known = {**facts, "unreached": unreached}
+        knobs, dropped = search_spaces.active(wanted, known, config.numerics, base)
         for line in dropped:
             observer.note(line)
         space = search_spaces.Space(knobs, base)
@@ -161,7 +169,10 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             studies.constraints_of,
         )
         pruner = pruners.make(config.pruner.name, config.pruner.error)
-        identity = {"workload": workload, "its arguments": sorted(args.items())} | {
+        identity = {"workload": workload, "its arguments": sorted(args.items())}
+        if script is not None:
+            identity = {"script": script["target"], "its arguments": script["args"]}
+        identity |= {
             f"search_space.{knob.name}": list(knob.choices) or "a range" for knob in knobs
         }
         ledger = studies.Ledger(
@@ -232,6 +243,20 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     return DONE
 
 
+def own_way(
+    lab: Lab, facts: dict[str, Any], settings: Mapping[str, Any], observer: StudyObserver
+) -> Settings:
+    """The baseline of a script: what it does by itself, with the user's `settings` over it."""
+    import reports
+    from hotlap.settings import Settings
+
+    own = facts.pop("own_settings")
+    for line in reports.found_in_script(facts.pop("script")):
+        observer.note(line)
+    lab.differs_from(own)
+    return Settings.from_dict({**own, **settings})
+
+
 def shortened(window: Window, budget_s: float) -> Window:
     """The window, its parts no longer than their share of the budget: trials have to fit in."""
     max_s = min(window.max_s, budget_s * WINDOW)
@@ -279,10 +304,14 @@ def next_commands(
 ) -> dict[str, str]:
     """What to type next: what for -> command."""
     words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
+    full_run = f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}"
+    if (script := script_of(config)) is not None:
+        what = [*(["-m"] if script["is_module"] else []), script["target"], *script["args"]]
+        full_run = f"python -m hotlap run --settings {shlex.quote(str(path))} {shlex.join(what)}"
     more = " n_trials=null" if config.n_trials else ""
     longer = f"{2 * seconds(config.budget):g}s"
     commands = {
-        "full run": f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}",
+        "full run": full_run,
         "go on with more time": f"python {sys.argv[0]} resume={folder} budget={longer}{more}",
     }
     if look := tracker.ui_command():

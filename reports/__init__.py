@@ -11,6 +11,7 @@ from reports.open_tracking import open_tracking, study_that_ends
 from reports.progress import Progress
 from reports.result import Result, write_json
 from reports.screen import console
+from reports.script import found_in_script
 from reports.table import markdown, print_result
 from reports.tracking import Tracking, ended_record, run_record, study_record, trial_record
 from reports.training import TrainingProgress
@@ -30,6 +31,7 @@ __all__ = [
     "TrainingProgress",
     "console",
     "ended_record",
+    "found_in_script",
     "markdown",
     "open_tracking",
     "print_result",

@@ -80,6 +80,11 @@ class Interposition:
         # Tensor.backward looks it up there at each call.
         self._patches.put(torch.autograd, "backward", heard)
 
+    def listen_no_more(self) -> None:
+        """What follows is nobody's business but hotlap's own."""
+        for part in (self._loaders, self._roots, self._optimizers):
+            part.listener = None
+
     def remove(self) -> None:
         """Take everything away again; settings in force on objects that exist stay there."""
         self._patches.undo()

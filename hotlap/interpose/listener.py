@@ -13,8 +13,8 @@ class Listener(Protocol):
     def begins(self, seen: LoaderSeen) -> None:
         """A pass over a DataLoader begins; its workers start after this."""
 
-    def asks(self, seen: LoaderSeen) -> None:
-        """The script asks for a batch."""
+    def asks(self, seen: LoaderSeen) -> Any:
+        """The script asks for a batch; what is returned, if not None, it gets instead of one."""
 
     def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:
         """It gets one."""

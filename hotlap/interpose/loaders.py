@@ -105,7 +105,8 @@ class Loaders:
             loader = theirs[self]() if self in theirs else None
             seen, listener = iterators.get(self), watcher.listener
             if listener is not None and seen is not None:
-                listener.asks(seen)
+                if (held := listener.asks(seen)) is not None:
+                    return held
             try:
                 batch = following(self)
             except StopIteration:

@@ -222,6 +222,10 @@ class Units:
             self._looks_always, self._looked = self._looked, False
             self._close()
 
+    def trains(self, seen: LoaderSeen) -> bool:
+        """Whether this loader is known to be the one that trains."""
+        return seen is self._trains
+
     # Within
 
     @property

@@ -10,21 +10,33 @@ import torch
 
 from hotlap.block_timer import Trained
 from hotlap.device_mark import DeviceMark
-from hotlap.interpose.pass_size import length
+from hotlap.errors import InvalidTrial
+from hotlap.feed import FeedState
+from hotlap.interpose.listener import Listener
+from hotlap.interpose.pass_size import PassSize, length
 from hotlap.interpose.reach import unreached
 from hotlap.measurement import Block
 from hotlap.resources import OtherCpu, Usage, peak_host_bytes
 from hotlap.script.follower import ScriptFollower
-from hotlap.settings import Settings
-from hotlap.window import WindowTimer
+from hotlap.script.holding import Holding
+from hotlap.sides import compute_nothing
+from hotlap.window import Feed, WindowTimer, drive
 
 
 class Timer(ScriptFollower):
-    """Times the units of a script."""
+    """Times the units of a script, or one of its sides alone (see hotlap/sides.py)."""
 
     _timer: WindowTimer | None = None
     _timing: Generator[None, Trained, list[Block]]
     _device: torch.device
+    _holding: Holding | None = None
+
+    @property
+    def listener(self) -> Listener:
+        """Hears the units, and holds batches where the model is timed alone."""
+        if self.job.side == "compute":
+            self._holding = Holding(self.units)
+        return self._holding or self.units
 
     def begin(self, loader: Any) -> None:
         """Training has begun: begin the warm-up."""
@@ -32,6 +44,11 @@ class Timer(ScriptFollower):
 
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """One more unit."""
+        if self._timer is None:
+            assert self._holding is not None, "nothing else waits with the warm-up"
+            if self._holding.keep(batch):
+                self.ending.guard(lambda: self._time(self._holding.loader))
+            return
         try:
             self._timing.send((n_samples, loss))
         except StopIteration:
@@ -46,34 +63,60 @@ class Timer(ScriptFollower):
         self._finish()
 
     def _begin(self, loader: Any) -> None:
-        self._device = device = device_of(self.seen.roots[0].device if self.seen.roots else "cpu")
-        n_workers = loader.num_workers if loader is not None else 0
-        cuda = device.type == "cuda"
+        self._device = device_of(self.seen.roots[0].device if self.seen.roots else "cpu")
+        if self.job.side != "both" and loader is None:
+            raise InvalidTrial("there is no DataLoader in the script to measure alone")
+        if self._holding is not None:
+            self._holding.loader = loader
+        elif self.job.side == "loader":
+            self._drive(loader)
+        else:
+            self._time(loader)
+
+    def _time(self, loader: Any) -> None:
+        """Time the script's own training from here on."""
+        alone = self.job.side == "compute"
+        n_workers = 0 if loader is None or alone else loader.num_workers
+        self._timer = self._made(self.units, loader, n_workers)
+        self._timing = self._timer.run()
+        next(self._timing)
+
+    def _drive(self, loader: Any) -> None:
+        """Go through the loader; the script waits, and is ended afterwards."""
+        self.interposition.listen_no_more()
+        feed = Feed(loader, length(loader))
+        timer = self._made(feed, loader, loader.num_workers)
+        sizes = PassSize(loader)
+        drive(timer.run(), compute_nothing, feed, lambda batch: sizes.of(0, batch))
+        self._finish()
+
+    def _made(self, feed: FeedState, loader: Any, n_workers: int) -> WindowTimer:
+        device, side = self._device, self.job.side
         self.emit(
             "built",
             startup_s=time.monotonic() - self.started,
             device=str(device),
             tokens_per_sample=None,
             num_workers=n_workers,
-            n_epoch_steps=length(loader),
-            side="both",
+            n_epoch_steps=None if side == "compute" else length(loader),
+            side=side,
             resident=False,
             notes=[*self.interposition.notes, *self._not_in_force()],
         )
-        self._timer = WindowTimer(
-            self.units,
+        cuda = device.type == "cuda"
+        return WindowTimer(
+            feed,
             self.job.window,
             num_workers=n_workers,
             n_prefetched=n_workers * (getattr(loader, "prefetch_factor", None) or 0),
+            n_held=self._holding.n_held if self._holding is not None else 1,
             emit=self.emit,
             synchronize=(lambda: torch.cuda.synchronize(device)) if cuda else lambda: None,
-            mark=DeviceMark(device) if cuda else None,
+            mark=DeviceMark(device) if cuda and side != "loader" else None,
             other_cpu_share=OtherCpu(),
             usage=Usage((lambda: torch.cuda.memory_allocated(device)) if cuda else None),
-            clock=self.units.clock,
+            clock=time.perf_counter if side == "loader" else self.units.clock,
         )
-        self._timing = self._timer.run()
-        next(self._timing)
 
     def _not_in_force(self) -> list[dict[str, str]]:
         told = {note["setting"] for note in self.interposition.notes}

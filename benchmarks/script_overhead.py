@@ -1,0 +1,86 @@
+"""What it costs a script to run under hotlap with nothing imposed: 1 % or less.
+
+    python -m benchmarks.script_overhead
+    python -m benchmarks.script_overhead --rounds 4 --kinds small
+
+The script (benchmarks/overhead_script.py) times its own steps. It runs plain, under `hotlap run`
+with a settings file that changes nothing, and plain once more; each in a fresh process, in a new
+random order in each round. The last arm is the control: what it shows is the machine's noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from hotlap import frozen  # noqa: E402
+from hotlap.measurement import Rate  # noqa: E402
+from hotlap.settings import Settings  # noqa: E402
+from studies.arm import log_interval  # noqa: E402
+
+STEPS = {"small": 4000, "images": 60}
+"""Kind of script -> its steps: some seconds of them."""
+
+ARMS = ("plain", "hotlap", "control")
+CLAIM = 0.01
+
+
+def seconds(kind: str, arm: str, settings: Path) -> tuple[float, float]:
+    """Wall and CPU seconds of the steps of one process."""
+    script = str(ROOT / "benchmarks" / "overhead_script.py")
+    under = ["-m", "hotlap", "run", "--settings", str(settings)] if arm == "hotlap" else []
+    words = [sys.executable, *under, script, kind, str(STEPS[kind])]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    wall_s, cpu_s = done.stdout.split()[-2:]
+    return float(wall_s), float(cpu_s)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it; 1 if a cost above 1 % is proven, by CPU time or the clock."""
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("--kinds", nargs="+", choices=STEPS, default=list(STEPS))
+    arguments.add_argument("--rounds", type=int, default=10, help="of each kind (%(default)s)")
+    arguments.add_argument("--seed", type=int, default=0)
+    given = arguments.parse_args(argv)
+    chance = random.Random(given.seed)
+    print(f"{versions()}\n{uptime()}")
+    print(f"{'script':8} {'':8} {'hotlap/plain, time':28} control/plain", flush=True)
+    broken = []
+    with TemporaryDirectory() as folder:
+        settings = Path(folder) / "frozen.yaml"
+        frozen.dump(settings, Settings(), {})
+        for kind in given.kinds:
+            rounds: list[dict[str, tuple[float, float]]] = []
+            for _ in range(given.rounds):
+                order = chance.sample(ARMS, len(ARMS))
+                rounds.append({arm: seconds(kind, arm, settings) for arm in order})
+            for index, clock in enumerate(("by clock", "by CPU")):
+                cost, control = (
+                    log_interval([one[arm][index] / one["plain"][index] for one in rounds])
+                    for arm in ("hotlap", "control")
+                )
+                print(f"{kind:8} {clock:8} {_text(cost):28} {_text(control)}", flush=True)
+                if cost.low > 1 + CLAIM:
+                    broken.append(f"{kind} {clock}")
+    print(uptime())
+    print(f"claim: {CLAIM:.0%} or less; proven to be more: {', '.join(broken) or 'none'}")
+    return 1 if broken else 0
+
+
+def _text(rate: Rate) -> str:
+    return f"{rate.value:.4f} [{rate.low:.4f}, {rate.high:.4f}]"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Losses of scripts, to compare settings."""
+
+from script_texts import TRAINING
+
+TRAIN = TRAINING.replace("nn.Tanh()", "nn.Tanh(), nn.Dropout(0.5)") + "train(100)"
+
+
+def losses(scripts, text=TRAIN, n=6, dice=0, **settings):
+    found = scripts.run(text, "losses", settings=settings, run={"steps": n, "dice": dice})
+    assert found.outcome == "ok", found.traceback
+    return found.events[-1]
+
+
+def test_the_same_again_is_the_same_to_the_bit(scripts):
+    unseeded = TRAIN.replace("torch.manual_seed(0)", "torch.seed()")
+    seen = losses(scripts), losses(scripts)
+    assert seen[0]["losses"] == seen[1]["losses"] and len(seen[0]["losses"]) == 6
+    assert seen[0]["batches"] == seen[1]["batches"]
+    assert seen[0]["first_update"] == seen[1]["first_update"] > 0
+    assert seen[0]["finite"] is True
+    assert losses(scripts, unseeded)["losses"] != seen[0]["losses"]
+
+
+def test_loader_settings_change_nothing(scripts):
+    assert losses(scripts)["losses"] == losses(scripts, num_workers=2)["losses"]
+
+
+def test_other_dice_roll_otherwise_on_the_same_batches(scripts):
+    seen = losses(scripts), losses(scripts, dice=1)
+    assert seen[0]["batches"] == seen[1]["batches"]
+    assert seen[0]["losses"] != seen[1]["losses"]
+
+
+def test_another_precision_shows(scripts):
+    assert losses(scripts)["losses"] != losses(scripts, amp="bf16")["losses"]
+
+
+def test_a_script_that_ends_first_gives_what_it_has(scripts):
+    short = TRAIN.replace("train(100)", "train(1)")
+    assert 7 <= len(losses(scripts, short, n=50)["losses"]) <= 8

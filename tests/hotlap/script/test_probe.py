@@ -1,0 +1,68 @@
+"""Facts of scripts, found while they train."""
+
+from script_texts import TRAINING
+
+
+def test_a_plain_script_with_its_own_loader_arguments(scripts):
+    text = TRAINING.replace("batch_size=8,", "batch_size=8, num_workers=1, persistent_workers=True,")
+    facts = scripts.facts(text + "torch.set_num_threads(1)\ntrain(100)")
+    own = facts["own_settings"]
+    assert (own["num_workers"], own["persistent_workers"], own["intraop_threads"]) == (1, True, 1)
+    assert facts["loader"] and facts["batch_size"] == 8 and facts["n_epoch_steps"] == 8
+    assert facts["fixed_order"] == "" and facts["dataset_changes"] == ""
+    assert facts["optimizer"] == "SGD" and "fused" in facts["optimizer_kernels"]
+    assert facts["n_parameters"] == 8 * 16 + 16 + 16 + 1
+    assert facts["conv2d"] is False and facts["device"] == "cpu"
+    assert set(facts["unreached"]) == {
+        "memory_format",
+        "non_blocking",
+        "set_to_none",
+        "micro_batch_size",
+    }
+
+
+def test_workers_that_would_run_the_script_again(scripts):
+    assert "outside" in scripts.facts(TRAINING + "train(100)")["spawn_error"]
+    guarded = TRAINING + "if __name__ == '__main__':\n    train(100)"
+    assert scripts.facts(guarded)["spawn_error"] == ""
+
+
+def test_a_script_without_a_loader(scripts):
+    text = """
+    import torch
+    model = torch.nn.Conv2d(1, 2, 3)
+    optimizer = torch.optim.Adadelta(model.parameters())
+    torch.backends.cudnn.benchmark = True
+    for _ in range(20):
+        model(torch.randn(1, 1, 8, 8)).mean().backward()
+        optimizer.step()
+    """
+    facts = scripts.facts(text)
+    assert facts["loader"] is False
+    assert "no DataLoader seen" in facts["unreached"]["num_workers"]
+    assert "memory_format" not in facts["unreached"]
+    assert facts["conv2d"] is True
+    assert "fused" not in facts["optimizer_kernels"]
+    assert facts["own_settings"]["cudnn_benchmark"] is True
+
+
+def test_its_own_precision_and_compilation_stay(scripts):
+    text = TRAINING.replace(
+        "loss = nn.functional.mse_loss(model(x), y)",
+        "with torch.autocast('cpu', dtype=torch.bfloat16): loss = (model(x) - y).square().mean()",
+    )
+    facts = scripts.facts(text + "train(10)")
+    assert "autocast of its own" in facts["unreached"]["amp"]
+    found = scripts.facts(text + "train(10)", override=["amp"])
+    assert "amp" not in found["unreached"]
+
+
+def test_a_script_that_ends_after_a_few_steps_tells_as_much(scripts):
+    text = TRAINING.replace("torch.randn(64", "torch.randn(24")
+    assert scripts.facts(text + "train(1)")["n_epoch_steps"] == 3
+
+
+def test_a_script_that_does_not_train_is_invalid(scripts):
+    found = scripts.run("import torch", kind="probe")
+    assert found.outcome == "invalid"
+    assert "no torch.optim optimizer" in found.reason

@@ -1,0 +1,216 @@
+"""Windows in scripts of all kinds, each in a process of its own."""
+
+import os
+
+import pytest
+from script_texts import TRAINING
+
+from hotlap.job import Window
+
+
+def events(found, name):
+    return [event for event in found.events if event["event"] == name]
+
+
+def ok(found):
+    assert found.outcome == "ok", f"{found.reason}\n{found.traceback}"
+    return found.measurement
+
+
+def test_a_plain_loop_is_timed(scripts):
+    measured = ok(scripts.run(TRAINING + "train(100_000)"))
+    assert measured.samples_per_step == 8
+    assert measured.n_epoch_steps == 8
+    assert measured.samples_per_s > 0
+
+
+def test_nothing_after_the_window_happens(scripts):
+    text = TRAINING + "\nimport atexit\natexit.register(lambda: open('end', 'w'))\n"
+    text += "try:\n    train(100_000)\nexcept BaseException:\n    pass\nopen('after', 'w')\n"
+    ok(scripts.run(text))
+    assert not (scripts.folder / "after").exists()
+    assert not (scripts.folder / "end").exists()
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_what_is_imposed_is_in_force(scripts, num_workers):
+    text = TRAINING.replace("batch_size=8,", "batch_size=8, num_workers=1,")
+    found = scripts.run(text + "train(100_000)", settings={"num_workers": num_workers})
+    ok(found)
+    assert events(found, "built")[0]["num_workers"] == num_workers
+
+
+def test_what_the_script_has_by_itself_is_not_imposed(scripts):
+    text = TRAINING.replace("batch_size=8,", "batch_size=8, num_workers=1,")
+    own = {"num_workers": 1}
+    found = scripts.run(text + "train(100_000)", settings={"num_workers": 1}, own=own)
+    ok(found)
+    assert events(found, "built")[0]["notes"] == []
+
+
+def test_a_setting_that_found_nothing_is_noted(scripts):
+    found = scripts.run(TRAINING + "train(100_000)", settings={"memory_format": "channels_last"})
+    ok(found)
+    assert [n["setting"] for n in events(found, "built")[0]["notes"]] == ["memory_format"]
+
+
+def test_a_script_without_a_loader_is_measured_in_steps(scripts):
+    text = """
+    import torch
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(model.parameters())
+    while True:
+        loss = model(torch.randn(3, 4)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    """
+    measured = ok(scripts.run(text))
+    assert measured.samples_per_step == 1
+    assert measured.n_epoch_steps is None
+
+
+def test_two_optimizers_and_accumulation_count_batches(scripts):
+    text = TRAINING + """
+other = torch.optim.Adam(model.parameters())
+while True:
+    for i, (x, y) in enumerate(loader):
+        nn.functional.mse_loss(model(x), y).backward()
+        if i % 4 == 3:
+            optimizer.step()
+            other.step()
+"""
+    assert ok(scripts.run(text)).samples_per_step == 8
+
+
+def test_a_script_that_ends_first_is_measured_by_what_it_did(scripts):
+    window = Window(max_s=100, min_s=100, block_s=0.01, max_warmup_s=0.1)
+    measured = ok(scripts.run(TRAINING + "train(300)", window=window))
+    assert measured.blocks
+
+
+def test_one_that_ends_too_soon_is_told_so(scripts):
+    found = scripts.run(TRAINING + "train(1)", window=Window(block_s=10))
+    assert found.outcome == "invalid"
+    assert "ended after 8 optimizer steps" in found.reason
+
+
+def test_one_that_never_steps_is_told_so(scripts):
+    found = scripts.run("import torch\nprint(torch.ones(3))")
+    assert found.outcome == "invalid"
+    assert "no torch.optim optimizer was seen" in found.reason
+
+
+def test_an_error_is_the_scripts_own(scripts):
+    found = scripts.run(TRAINING + "train(1)\nopen('nothing here')")
+    assert found.outcome == "crash"
+    assert found.reason.startswith("FileNotFoundError")
+    assert "train.py" in found.traceback and "hotlap" not in found.traceback
+
+
+def test_an_exit_code_is_told(scripts):
+    found = scripts.run("import sys\nsys.exit(3)")
+    assert found.outcome == "crash"
+    assert "exit code 3" in found.reason
+
+
+def test_a_script_that_is_not_there(scripts):
+    found = scripts.run(target="nothing.py")
+    assert found.outcome == "crash"
+    assert "nothing.py" in found.reason
+
+
+def test_a_loss_that_becomes_nan_is_diverged(scripts):
+    text = TRAINING.replace("lr=0.01", "lr=1e30") + "train(100_000)"
+    found = scripts.run(text)
+    assert found.outcome == "diverged"
+
+
+def test_training_in_a_forked_child(scripts):
+    text = TRAINING + "\nimport os\npid = os.fork()\nif pid == 0:\n    train(100_000)\nos.wait()\n"
+    ok(scripts.run(text + "open('after', 'w')"))
+    assert not (scripts.folder / "after").exists()
+
+
+def test_training_in_a_thread(scripts):
+    text = TRAINING + "\nimport threading\nthreading.Thread(target=train, args=(100_000,)).start()\n"
+    ok(scripts.run(text))
+
+
+def test_a_script_that_exits_at_once_by_itself(scripts):
+    found = scripts.run(TRAINING + "train(2)\nimport os\nos._exit(0)")
+    assert found.outcome == "crash"
+
+
+def test_a_script_with_signal_handlers_of_its_own(scripts):
+    text = "import signal\nsignal.signal(signal.SIGTERM, print)\nsignal.signal(signal.SIGINT, print)\n"
+    ok(scripts.run(text + TRAINING + "train(100_000)"))
+
+
+def test_arguments_arrive_as_typed(scripts):
+    words = ["--name", "a=b,c", "", "ü ~ '\"", "--", "-m"]
+    text = f"import sys\nassert sys.argv[1:] == {words!r}, sys.argv\n{TRAINING}\ntrain(100_000)"
+    ok(scripts.run(text, args=words))
+
+
+def test_a_module_of_a_package_with_relative_imports(scripts):
+    scripts.write("", "package/__init__.py")
+    scripts.write(TRAINING, "package/parts.py")
+    scripts.write("from .parts import train\ntrain(100_000)", "package/go.py")
+    ok(scripts.run(target="package.go", is_module=True))
+
+
+def test_a_module_beside_the_script(scripts):
+    scripts.write(TRAINING, "sub/parts.py")
+    path = scripts.write("from parts import train\ntrain(100_000)", "sub/go.py")
+    ok(scripts.run(target=str(path)))
+
+
+def test_the_working_folder_is_the_tuners(scripts):
+    ok(scripts.run(f"import os\nassert os.getcwd() == {str(scripts.folder)!r}\n{TRAINING}\ntrain(9999)"))
+
+
+def test_an_evaluation_between_epochs_does_not_count(scripts):
+    text = TRAINING + """
+import time
+while True:
+    train(1)
+    with torch.no_grad():
+        model(torch.randn(4, 8))
+    time.sleep(0.2)
+"""
+    measured = ok(scripts.run(text, window=Window(max_s=0.2, min_s=0.05, block_s=0.01)))
+    # Eight steps and a pause take 0.2 s and more, eight steps alone a few milliseconds.
+    assert measured.samples_per_s > 2 * 64 / 0.2
+
+
+def test_environment_of_a_batch_system_stays(scripts):
+    text = f"import os\nassert os.environ['PATH'] == {os.environ['PATH']!r}\n"
+    ok(scripts.run(text + TRAINING + "train(100_000)"))
+
+
+def test_each_side_alone(scripts):
+    slow = TRAINING.replace("optimizer.zero_grad()", "optimizer.zero_grad(); time.sleep(0.02)")
+    slow = slow.replace("TensorDataset(", "Slow(")
+    text = """
+import time
+from torch.utils.data import TensorDataset
+class Slow(TensorDataset):
+    def __getitem__(self, i):
+        time.sleep(0.005)
+        return super().__getitem__(i)
+"""
+    text += slow + "train(100_000)"
+    both, loader, compute = (
+        ok(scripts.run(text, side=side)).samples_per_s for side in ("both", "loader", "compute")
+    )
+    # 8 samples of 5 ms and a step of 20 ms: 60, 40 and 20 ms, whatever the machine adds.
+    assert both <= 8 / 0.06 and loader <= 8 / 0.04 and compute <= 8 / 0.02
+    assert loader > both and compute > loader
+
+
+def test_a_script_without_a_loader_has_no_sides(scripts):
+    text = "import torch\np = torch.ones(1, requires_grad=True)\no = torch.optim.SGD([p], 0.1)\n"
+    text += "while True:\n    (p * p).sum().backward()\n    o.step()"
+    assert scripts.run(text, side="loader").outcome == "invalid"
+    assert scripts.run(text, side="compute").outcome == "invalid"

@@ -1,0 +1,55 @@
+import pytest
+
+from hotlap.interpose.seen import LoaderSeen, OptimizerSeen, RootSeen, Seen, SetSeen
+from reports import found_in_script
+
+
+@pytest.fixture
+def seen():
+    return Seen(
+        loaders=[
+            LoaderSeen("DataLoader", "MNIST", 64, 2, "RandomSampler", False, "/a/train.py:10"),
+            LoaderSeen("DataLoader", "MNIST", None, 0, "S", False, "/a/train.py:12"),
+        ],
+        roots=[RootSeen("Net", "cpu", ["float32"], [4], True)],
+        optimizers=[OptimizerSeen("Adam", ["fused"], 6)],
+    )
+
+
+def lines(seen):
+    return "\n".join(found_in_script(seen.to_dict()))
+
+
+def test_loaders_model_and_optimizer_are_told(seen):
+    seen.loaders[0].n_steps = seen.loaders[0].n_batches = 6
+    assert found_in_script(seen.to_dict()) == [
+        "in the script: DataLoader of MNIST (train.py:10), batch_size 64, 2 workers, trains",
+        "in the script: DataLoader of MNIST (train.py:12), 0 workers, does not train",
+        "in the script: model Net, optimizer Adam",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n_batches", "n_steps", "text"),
+    [
+        (24, 6, ", a step every 4 batches"),
+        (6, 12, ", 2 steps with each batch"),
+        (7, 6, "optimizer Adam"),  # one batch is on its way
+    ],
+)
+def test_steps_that_are_no_batches(seen, n_batches, n_steps, text):
+    seen.loaders[0].n_batches, seen.loaders[0].n_steps = n_batches, n_steps
+    assert lines(seen).endswith(text)
+
+
+def test_without_a_loader_a_sample_is_a_step(seen):
+    seen.loaders = []
+    assert "a sample is one optimizer step here" in lines(seen)
+
+
+def test_what_the_script_decides_itself(seen):
+    seen.own = {"autocast": "/a/train.py:20", "compile": "/a/b.py:3"}
+    seen.sets = {"cudnn_benchmark": SetSeen("cudnn_benchmark", True, "/a/train.py:5")}
+    found = lines(seen)
+    assert "an autocast of its own (train.py:20) and its own compilation (b.py:3), which stay" in found
+    assert "it sets cudnn_benchmark=True (train.py:5): its baseline" in found
