@@ -213,6 +213,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "git_commit": commit,
             "study": study,
             "date": provenance.now(),
+            **({"script": script_words(script)} if script is not None else {}),
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
@@ -255,6 +256,11 @@ def own_way(
         observer.note(line)
     lab.differs_from(own)
     return Settings.from_dict({**own, **settings})
+
+
+def script_words(script: Mapping[str, Any]) -> str:
+    """The script and its arguments as one types them after `python`."""
+    return shlex.join([*(["-m"] if script["is_module"] else []), script["target"], *script["args"]])
 
 
 def shortened(window: Window, budget_s: float) -> Window:
@@ -306,8 +312,7 @@ def next_commands(
     words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
     full_run = f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}"
     if (script := script_of(config)) is not None:
-        what = [*(["-m"] if script["is_module"] else []), script["target"], *script["args"]]
-        full_run = f"python -m hotlap run --settings {shlex.quote(str(path))} {shlex.join(what)}"
+        full_run = f"python -m hotlap run --settings {shlex.quote(str(path))} {script_words(script)}"
     more = " n_trials=null" if config.n_trials else ""
     longer = f"{2 * seconds(config.budget):g}s"
     commands = {

@@ -3,7 +3,8 @@
 In a script "default" means: as the script does it. So a settings file, which names every setting,
 says more than is wanted; imposed are the settings that differ from PyTorch's default, and those
 that the file's provenance lists as tuned (a winner may well be `num_workers: 0` where the script
-itself takes 4).
+itself takes 4). A file that a script was tuned for has that script's own way as its baseline; there
+only what was tuned is imposed.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Imposed:
                 f"{frozen.path}: provenance.tuned is {tuned!r}; it has to be a list of settings, "
                 "like [num_workers, amp]; correct it, or take the line away"
             )
-        names = {*frozen.settings.changed(), *(n for n in tuned if n in NAMES)}
+        names = {name for name in tuned if name in NAMES}
+        if not frozen.provenance.get("script"):
+            names.update(frozen.settings.changed())
         return cls(frozen.settings, _meaningful(frozen.settings, names))
 
     def __contains__(self, name: str) -> bool:

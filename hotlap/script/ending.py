@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
+from hotlap.errors import HotlapError
 from hotlap.job import EventLog, Job
 
 
@@ -41,8 +42,8 @@ class Ending:
         """End as failed."""
         from hotlap.worker import failure  # imports torch, and the script may not have done so
 
-        if error.__traceback__ is not None:
-            traceback.print_exception(error)
+        if error is not self._raised and not isinstance(error, HotlapError):
+            traceback.print_exception(error)  # of hotlap's own; the script's has been shown
         self._emit("failed", **failure(error, self._job))
         self._exit(1)
 

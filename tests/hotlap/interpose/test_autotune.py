@@ -52,6 +52,11 @@ def test_under_hotlap_run_that_line_gives_way_and_nothing_comes_too_late(runs):
             {"num_workers"},
         ),
         ("settings: {num_workers: 3}\nprovenance: {tuned: [no_such_setting]}\n", {"num_workers"}),
+        # Tuned for a script that has three workers by itself
+        (
+            "settings: {num_workers: 3, amp: bf16}\nprovenance: {tuned: [amp], script: train.py}\n",
+            {"amp"},
+        ),
         ("settings: {}\n", set()),
     ],
 )
