@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from conf import check_objective, check_record, check_space, check_workload
+from conf import check_objective, check_record, check_script, check_space, check_workload
 from conf.check_knob import MOST as MOST_COUNT
 from conf.check_knob import as_yaml, beyond, yaml_hint
 from conf.check_number import (
@@ -42,7 +42,7 @@ def faults(config: Common, sources: Sources) -> list[Fault]:
     """All that is wrong with a config whose types are right."""
     found = [*_common(config, sources)]
     if not is_replay(config):
-        found = [*check_workload.faults(config, sources), *found]
+        found = [*_subject(config, sources), *found]
     if isinstance(config, TuneConfig):
         found += [*_tune(config, sources), *check_space.faults(config, sources)]
         found += check_record.faults(config, sources)
@@ -51,6 +51,15 @@ def faults(config: Common, sources: Sources) -> list[Fault]:
         if is_replay(config):
             found.append(_no_replay(sources))
     return found
+
+
+def _subject(config: Common, sources: Sources) -> Iterator[Fault]:
+    """The faults of what is tuned or trained: a model, or a script of one's own."""
+    if isinstance(config, TuneConfig):
+        yield from check_script.faults(config, sources)
+        if config.script is not None or config.module is not None:
+            return
+    yield from check_workload.faults(config, sources)
 
 
 def _common(config: Common, sources: Sources) -> Iterator[Fault]:

@@ -53,10 +53,13 @@ def no_model(sources: Sources) -> Fault:
     """The fault of a command that names no model."""
     names = options("model", sources.folders)
     example = "resnet50" if "resnet50" in names else (names or ["mine"])[0]
+    own = "a model of your own: --config-dir <your folder>"
+    if sources.program == "python tune.py":
+        own += "; a script of your own: script=train.py"
     return Fault(
         what="no model is named",
         where="command line",
-        right=f"the models are {', '.join(names)}; a model of your own: --config-dir <your folder>",
+        right=f"the models are {', '.join(names)}; {own}",
         cure=f"{sources.program} +model={example}",
         key="model",
     )

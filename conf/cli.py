@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -28,6 +29,7 @@ from conf.interrupt import INTERRUPTED, raise_again
 from conf.prepare import Prepared, Request, prepare, structure
 from conf.session import Session
 from conf.sources import shown
+from conf.words import names_script
 from hotlap import __version__
 from hotlap.errors import HotlapError, UserInputError
 
@@ -87,7 +89,7 @@ def _main(argv: Sequence[str], primary: str, task: Task) -> int:
     if args.hydra_help or args.shell_completion:
         return _hydra(args, args.overrides, primary)
     program = PROGRAMS[primary]
-    faults = [*_flag_faults(args, unknown), *_script_faults(script_args, program)]
+    faults = _flag_faults(args, unknown)
     folder = Path(args.config_dir).expanduser().resolve() if args.config_dir else None
     if folder is not None and not folder.is_dir():
         faults.append(_no_folder(folder))
@@ -100,7 +102,7 @@ def _main(argv: Sequence[str], primary: str, task: Task) -> int:
         if session.find(session.primary) is None:
             print(report([*faults, _no_primary(session)]), file=sys.stderr)
             return WRONG_INPUT
-        request = Request(session, args.overrides, args.multirun, program, faults)
+        request = Request(session, args.overrides, args.multirun, program, script_args, faults)
         words = structure(request) if args.cfg or args.info else None
         if words is None:
             prepare(request)
@@ -155,6 +157,8 @@ def _nothing(config: Any) -> None:
 
 
 def _flag_faults(args: argparse.Namespace, unknown: Sequence[str]) -> list[Fault]:
+    if any(word.startswith("-") for word in unknown) and names_script(args.overrides):
+        return [_before_the_dashes(unknown)]
     flags = [f"--{name.replace('_', '-')}" for name in vars(args) if name != "overrides"]
     found = []
     for index, word in enumerate(unknown):
@@ -176,18 +180,14 @@ def _flag_faults(args: argparse.Namespace, unknown: Sequence[str]) -> list[Fault
     return found
 
 
-def _script_faults(script_args: Sequence[str], program: str) -> list[Fault]:
-    if not script_args:
-        return []
-    words = " ".join(script_args)
-    return [
-        Fault(
-            what=f"'{words}' follows a bare --, where a script's own arguments stand",
-            where=f"command line: -- {words}",
-            right="a workload's arguments are keys of `model`, before any --",
-            cure=f"{program} +model=<name> model.<argument>=<value>",
-        )
-    ]
+def _before_the_dashes(unknown: Sequence[str]) -> Fault:
+    words = shlex.join(unknown)
+    return Fault(
+        what=f"'{words}' stands where hotlap's own words stand",
+        where=f"command line: {words}",
+        right="what the script is to get follows a bare --, after all words for hotlap",
+        cure=f"-- {words}",
+    )
 
 
 def _no_folder(folder: Path) -> Fault:

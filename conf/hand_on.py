@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from conf.schema import TuneConfig
+
 SHARED = ("model", "data", "device", "seed", "runner", "tracking", "import_path")
 """Keys and groups that tune.py and train.py share."""
+
+OF_SCRIPTS = ("override", "scratch", "seed", "runner", "tracking")
+"""Keys and groups that begin such a study of a script, beside its own words."""
 
 
 def shared_words(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
@@ -17,9 +24,51 @@ def shared_words(words: Sequence[str], folders: Sequence[Path]) -> list[str]:
         folders: Where config files are looked for, ours first.
     """
     flags = [word for folder in folders[1:] for word in ("--config-dir", str(folder))]
-    keys = [word.partition("=")[0].lstrip("+~").partition(".")[0] for word in words]
-    shared = (word for word, key in zip(words, keys, strict=True) if key in SHARED)
-    return [*flags, *shared, *_epochs(words)]
+    return [*flags, *_of(SHARED, words), *_epochs(words)]
+
+
+def script_words(words: Sequence[str], key: str, value: str, args: Sequence[str]) -> list[str]:
+    """The words that begin such a study of a script anew, its arguments last.
+
+    Args:
+        words: The overrides of one study.
+        key: `script` or `module`.
+        value: The script as typed.
+        args: Its arguments.
+    """
+    return [*_of(OF_SCRIPTS, words), f"{key}={value}", *(["--", *args] if args else [])]
+
+
+def script_run(config: TuneConfig, settings: Path) -> str | None:
+    """The command of the script's full run with frozen `settings`; None if a model was tuned.
+
+    It starts in the folder in which the study began, wherever one is now. Of a study on a table
+    it is made from the words that the table keeps.
+    """
+    command = run_words(config.words)
+    if not command:
+        return None
+    away = bool(config.cwd) and config.cwd != os.getcwd()
+    file = settings.resolve() if away else settings
+    run = shlex.join(["python", "-m", "hotlap", "run", "--settings", str(file), *command])
+    return f"cd {shlex.quote(config.cwd)} && {run}" if away else run
+
+
+def run_words(words: Sequence[str]) -> list[str]:
+    """What `python -m hotlap run --settings FILE` takes of `words`; empty without a script."""
+    words = list(words)
+    end = words.index("--") if "--" in words else len(words)
+    args = words[end + 1 :]
+    for key, _, value in (word.partition("=") for word in words[:end]):
+        if key == "module":
+            return ["-m", value, *args]
+        if key == "script":
+            return [*(["--"] if value.startswith("-") else []), value, *args]
+    return []
+
+
+def _of(keys: Sequence[str], words: Sequence[str]) -> list[str]:
+    return [w for w in words if w.partition("=")[0].lstrip("+~").partition(".")[0] in keys]
 
 
 def _epochs(words: Sequence[str]) -> list[str]:

@@ -24,6 +24,9 @@ EXAMPLES = {
   python tune.py -m +model=resnet18,gpt_small           one study after another
   python tune.py --config-dir my_conf +model=mine       your own, in my_conf/model/mine.yaml
   python tune.py +model=resnet50 --cfg job              show the config and stop
+  python tune.py script=train.py -- --epochs 1 --lr 0.1 a script of your own, unchanged; all that
+                                                        follows -- is the script's
+  python tune.py module=package.train budget=5m -- --epochs 1
   python tune.py resume=<folder of a study> budget=30m  go on
   python tune.py +model=digits_mlp sampler=brute_force record=table.jsonl
                                                         measure the whole space into a table

@@ -87,11 +87,12 @@ def misfit(
     """The fault of a value that has not the type of its key."""
     key = ".".join(at)
     wanted = _wanted(config, at)
+    a_list = wanted == IN_WORDS[list] and isinstance(value, (str, int, float))
     return Fault(
         what=f"{key or 'the file'} is {value!r}",
         where=where,
         right=f"it takes {wanted}" if wanted else str(error).splitlines()[0],
-        cure=f"{key}=<{wanted or 'value'}>",
+        cure=f"{key}=[{value}]" if a_list else f"{key}=<{wanted or 'value'}>",
         key=key,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -13,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from conf.fault import Fault
 from conf.merge import Where, merge, no_such_key, unknown
-from conf.words import as_typed
+from conf.words import as_typed, names_script
 from hotlap.settings import NAMES
 
 
@@ -101,7 +102,9 @@ def _no_place(
             key=key,
         )
     names = [*names, *(name for name in groups if name not in names)]
-    return no_such_key(until, names, where, rest)
+    fault = no_such_key(until, names, where, rest)
+    # Who meant a script has named what is tuned: that no model is there would be the same mistake.
+    return replace(fault, key="model") if names_script([fault.cure]) else fault
 
 
 def _plus_too_much(key: str, line: str) -> Fault:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from conf import check
 from conf.assemble import assemble
@@ -16,14 +15,18 @@ from conf.choices import chooses
 from conf.fault import Fault, without_consequences
 from conf.frozen_choice import Expanded, expand
 from conf.hand_on import shared_words
+from conf.its_full_run import its_full_run
 from conf.knob_words import last_word
+from conf.literal import literal
+from conf.own_script import complete, in_hydras_words, no_script
 from conf.recorded import fill, first_line, in_table, is_replay
 from conf.resume import resumed
 from conf.schema import Common
 from conf.session import SCHEMAS, Session
 from conf.sources import ConfigFile, Sources
 from conf.sweeps import each_job, sweep_fault
-from conf.words import as_typed, normal, parse
+from conf.unresolved import unresolved
+from conf.words import RAW, as_typed, normal, parse
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Request:
         words: The overrides as typed.
         multirun: True for `-m`.
         program: What to type before the overrides.
+        script_args: What followed a bare `--`, as typed.
         faults: All that is wrong.
         jobs: What can start, if nothing is wrong.
     """
@@ -51,6 +55,7 @@ class Request:
     words: Sequence[str]
     multirun: bool = False
     program: str = "python tune.py"
+    script_args: Sequence[str] = ()
     faults: list[Fault] = field(default_factory=list)
     jobs: list[Prepared] = field(default_factory=list)
 
@@ -68,8 +73,15 @@ def structure(request: Request) -> list[str]:
     jobs = split(request)
     expanded = expand(jobs[0], _value("settings", _read(request, jobs[0])))
     request.faults += [*expanded.faults]
-    request.faults += assemble(request.session, _read(request, expanded.words))[2]
-    return expanded.words
+    config, _, faults = assemble(request.session, _read(request, expanded.words))
+    request.faults += faults
+    if not request.script_args:
+        return expanded.words
+    script = request.session.kind == "config" and (config.script or config.module)
+    if not script and _value("resume", _read(request, jobs[0])) is None:
+        fault = no_script(request.script_args, request.program, config.model is None)
+        request.faults += without_consequences(request.faults, [fault])
+    return [*expanded.words, in_hydras_words(request.script_args)]
 
 
 def split(request: Request) -> list[list[str]]:
@@ -79,6 +91,8 @@ def split(request: Request) -> list[list[str]]:
         parsed = parse(normal(word, request.multirun), request.session.groups)
         if isinstance(parsed, Fault):
             request.faults.append(parsed)
+        elif request.session.kind == "train" and parsed.key_or_group in RAW:
+            request.faults.append(its_full_run(parsed, request.words, request.script_args))
         elif parsed.is_sweep_override() and not (request.multirun and parsed.is_discrete_sweep()):
             request.faults.append(sweep_fault(parsed))
         else:
@@ -125,12 +139,17 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         program=request.program,
         table=first_line(config) if played and config.runner.table else "",
     )
-    faults += _unresolved(config, sources)
+    faults += unresolved(config, sources)
+    told = [*request.faults, *faults]
+    faults += without_consequences(told, complete(config, request.script_args, words, sources))
     ready: Common = OmegaConf.to_object(config)  # type: ignore[assignment]
     found = in_table(check.faults(ready, sources), sources.table)
     faults += without_consequences([*request.faults, *faults], found)
     request.faults += faults
-    return None if faults else Prepared(ready, OmegaConf.to_yaml(config, resolve=True))
+    if faults:
+        return None
+    values = literal(OmegaConf.to_container(config, resolve=True))
+    return Prepared(ready, OmegaConf.to_yaml(OmegaConf.create(values)))
 
 
 def _complete(
@@ -153,42 +172,6 @@ def _complete(
     near_configs = [folder.parent for folder in session.folders[1:]]
     wanted = [Path(p) for p in config.import_path] or [Path.cwd(), *near_configs]
     config.import_path = list(dict.fromkeys(str(path.resolve()) for path in wanted))
-
-
-def _unresolved(config: DictConfig, sources: Sources) -> list[Fault]:
-    """Values that were to be filled in and were not: `???`, and references to nothing."""
-    found = []
-    while (broken := _broken(config)) is not None:
-        key, why = broken
-        found.append(
-            sources.fault(
-                key,
-                what=f"{key} refers to what is not there: {why}",
-                right="the name of a key of the config within ${ }",
-                cure=f"{key}=<value>",
-            )
-        )
-        OmegaConf.update(config, key, None)
-    for key in sorted(OmegaConf.missing_keys(config)):
-        found.append(
-            sources.fault(
-                key,
-                what=f"{key} is ???, a value that has to be given",
-                right="a value for it",
-                cure=f"{key}=<value>",
-            )
-        )
-        OmegaConf.update(config, key, None)
-    return found
-
-
-def _broken(config: DictConfig) -> tuple[str, str] | None:
-    """The first key whose reference cannot be resolved, and why."""
-    try:
-        OmegaConf.to_container(config, resolve=True)
-    except OmegaConfBaseException as error:
-        return str(error.full_key), str(error).splitlines()[0]
-    return None
 
 
 def _other_kind(request: Request) -> Fault:

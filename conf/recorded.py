@@ -11,6 +11,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from conf.fault import Fault
+from conf.literal import literal
 from conf.merge import merge
 from conf.sources import SUBJECT
 from conf.words import as_typed
@@ -54,13 +55,14 @@ def fill(
     found += [_another_model(model, name) for model in models if model != name]
     config.model = {**workload.get("args", {}), "workload": workload.get("function", name)}
     config.data = {}
+    config.script = config.module = None
     config.settings = vars(Settings.from_dict(header.get("settings", {})))
     config.search_space = {}
     for knob, definition in header["space"].items():
         config, more = merge(config, tried(definition), lambda _: first, ("search_space", knob))
         found += in_table(more, first)
     config.name = name
-    config.words = list(workload.get("words", ()))
+    config.words = literal(workload.get("words", ()))
     return config, found
 
 

@@ -17,6 +17,7 @@ from conf.same_machine import another_machine
 from conf.schema import TrainConfig, TuneConfig
 from conf.session import Session
 from conf.sources import ConfigFile, read, shown
+from conf.words import as_typed
 
 MAY_CHANGE = {
     "config": ("budget", "n_trials", "tracking", "freeze"),
@@ -46,8 +47,9 @@ def resumed(
         return None, [], [*faults, _unreadable(folder, error)]
     config, more = merge(config, file.values, file.where)
     faults += more
+    words = OmegaConf.to_container(config.words, resolve=True)
     here = session.kind != "train" and not is_replay(config)
-    if here and (fault := another_machine(folder, config.words)):
+    if here and (fault := another_machine(folder, words)):
         faults.append(fault)
     given, _, more = assemble(session, allowed)
     faults += more
@@ -62,7 +64,7 @@ def _top(override: Override) -> str:
 
 
 def _refused(override: Override, folder: Path, may_change: Sequence[str]) -> Fault:
-    line = override.input_line or ""
+    line = as_typed(override)
     return Fault(
         what=f"'{line}' would change a study or run that is under way",
         where=f"command line: {line}",

@@ -148,7 +148,20 @@ class Common:
 
 @dataclass
 class TuneConfig(Common):
-    """One study."""
+    """One study: of a `model`, or of a `script` or `module` of one's own.
+
+    `script_args` are the script's arguments, as typed after a bare `--`; `override` names the
+    settings that win even over what the script asks for; with `scratch` trials write into a copy
+    of the working folder. `cwd` is that folder, filled in when the study begins. `script` is
+    absolute once it is found.
+    """
+
+    script: Optional[str] = None  # noqa: UP045
+    module: Optional[str] = None  # noqa: UP045
+    script_args: List[str] = field(default_factory=list)  # noqa: UP006
+    override: List[str] = field(default_factory=list)  # noqa: UP006
+    scratch: bool = True
+    cwd: str = ""
 
     search_space: Dict[str, Knob] = field(default_factory=dict)  # noqa: UP006
     objective: Objective = field(default_factory=Objective)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
@@ -64,7 +65,7 @@ def signature(dotted: str, folders: Sequence[str] = (), hops: int = MAX_HOPS) ->
     parts = dotted.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
         raise NotFound(f"'{dotted}' is no dotted path: module.function is wanted")
-    spec, used = _locate(parts, folders)
+    spec, used = locate(parts, folders)
     rest = parts[used:]
     source = Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
     if source is None:
@@ -87,8 +88,12 @@ def signature(dotted: str, folders: Sequence[str] = (), hops: int = MAX_HOPS) ->
     return _of_node(node, rest[1:], source)
 
 
-def _locate(parts: Sequence[str], folders: Sequence[str]) -> tuple[ModuleSpec, int]:
-    """The spec of the longest module prefix of `parts`, and how many parts it takes."""
+def locate(parts: Sequence[str], folders: Sequence[str]) -> tuple[ModuleSpec, int]:
+    """The spec of the longest module prefix of `parts`, and how many parts it takes.
+
+    Raises:
+        NotFound: No module begins so.
+    """
     spec = PathFinder.find_spec(parts[0], list(folders)) or _top_level(parts[0])
     if spec is None:
         names = [module.name for module in iter_modules(list(folders))]
@@ -107,6 +112,9 @@ def _locate(parts: Sequence[str], folders: Sequence[str]) -> tuple[ModuleSpec, i
             if spec.origin is None:
                 raise NotFound(f"there is no module '{'.'.join(parts[: used + 1])}'")
             break
+        if below.origin is None:  # a namespace's own list asks for its parent, not imported here
+            here = [os.path.join(folder, parts[used]) for folder in inside]
+            below.submodule_search_locations = [folder for folder in here if os.path.isdir(folder)]
         spec, used = below, used + 1
     return spec, used
 

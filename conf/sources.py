@@ -18,7 +18,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was
 NOT_VALUES = ("defaults", "hydra")
 """Keys of a config file that steer Hydra and are no part of the config."""
 
-SUBJECT = ("model", "data", "settings", "search_space")
+SUBJECT = ("model", "data", "settings", "search_space", "script", "module", "script_args")
 """What a replay takes from its table; only a model of the same name may be typed beside it."""
 
 
@@ -116,7 +116,9 @@ def read(path: Path, name: str, package: str) -> ConfigFile:
         yaml.YAMLError: It is no YAML.
     """
     text = path.read_text(encoding="utf-8")
-    lines = _lines(yaml.compose(text, Loader=_LOADER))
+    # libyaml refuses what stands for bytes that are no UTF-8, as in a script's arguments.
+    loader = yaml.SafeLoader if "\\uD" in text else _LOADER
+    lines = _lines(yaml.compose(text, Loader=loader))
     at = f"{package}." if package else ""
     return ConfigFile(path, name, package, text, {f"{at}{k}": line for k, line in lines.items()})
 

@@ -9,6 +9,9 @@ from hydra.core.override_parser.types import Override
 from conf.choices import MANY
 from conf.fault import Fault
 
+LISTS = (*MANY, "override", "script_args")
+"""What takes several values in one study."""
+
 
 def each_job(overrides: Sequence[Override]) -> list[list[str]]:
     """The overrides of each job of a sweep: all combinations of what has several values.
@@ -32,7 +35,7 @@ def sweep_fault(override: Override) -> Fault:
     """The fault of several values, or of an interval, where one value is wanted."""
     line = override.input_line or ""
     key, _, value = line.partition("=")
-    listed = override.key_or_group in MANY
+    listed = override.key_or_group in LISTS
     if override.is_interval_sweep():
         return Fault(
             what=f"'{line}' is an interval",

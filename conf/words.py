@@ -6,6 +6,7 @@ does not list; whoever forgets or adds a plus is understood here all the same.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +18,16 @@ from hydra.errors import HydraException
 
 from conf.fault import Fault
 from conf.groups import GROUPS
+from conf.literal import literal
 
 OPEN = ("model", "data", "settings", "provenance")
 """Keys whose content is open for Hydra; conf/check.py knows what may be in them."""
 
 PATHS = ("resume", "freeze", "frozen", "record", "runner.table")
 """Keys whose values are paths: `=`, commas and blanks in them need no quotes."""
+
+RAW = ("script", "module")
+"""Keys that name a script of one's own: their values are taken as typed, whatever is in them."""
 
 _FORM = re.compile(r"(\+\+|\+|~)?([^=\s]+?)(?:=(.*))?", re.DOTALL)
 
@@ -54,6 +59,8 @@ def normal(text: str, multirun: bool = False) -> str:
     prefix, value = word.prefix, word.value
     if word.key in GROUPS["config"] and not value.startswith("{"):
         prefix = "+" if word.key == "model" else ""
+    elif word.key in RAW:
+        prefix, value = "", _raw(value)
     elif word.key.partition(".")[0] in OPEN and "." in word.key:
         prefix = "++"
     elif word.key in PATHS and not multirun and value[:1] not in ("'", '"', "") and value != "null":
@@ -64,6 +71,23 @@ def normal(text: str, multirun: bool = False) -> str:
 def quoted(value: str) -> str:
     """`value` in quotes that Hydra's grammar takes off again."""
     return "'" + re.sub(r"(\\+)(?='|$)", r"\1\1", value).replace("'", "\\'") + "'"
+
+
+def _raw(value: str) -> str:
+    """A script's name for Hydra: as typed, unless only what Hydra reads in it can be meant."""
+    in_quotes = len(value) > 1 and value[0] in ("'", '"') and value[0] == value[-1]
+    if (value == "null" or in_quotes or "\\" in value) and not os.path.lexists(value):
+        try:
+            read = _as_hydra_reads(f"script={value}").value()
+        except HydraException:
+            return quoted(literal(value))
+        return value if read is None else quoted(literal(str(read)))
+    return quoted(literal(value))
+
+
+def names_script(words: Sequence[str]) -> bool:
+    """Whether one of the overrides names a script of one's own."""
+    return any(word is not None and word.key in RAW for word in map(Word.of, words))
 
 
 def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Override | Fault:
@@ -81,6 +105,15 @@ def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Override | Fault:
             return _as_hydra_reads(attempt)
         except HydraException:
             continue
+    if word.key == "script_args":
+        args = (word.value or "").strip("[]").replace(",", " ")
+        return Fault(
+            what=f"'{text}' cannot be read as key=value",
+            where=here,
+            right="a script's arguments follow a bare --, as one would type them after its name",
+            cure=f"-- {args}",
+            key=word.key,
+        )
     return Fault(
         what=f"'{text}' cannot be read as key=value",
         where=here,
@@ -96,7 +129,9 @@ def _as_hydra_reads(text: str) -> Override:
 
 
 def as_typed(override: Override) -> str:
-    """The override without the plus signs that `normal` put there."""
+    """The override without the plus signs and the quotes that `normal` put there."""
+    if override.key_or_group in RAW and isinstance(override.value(), str):
+        return f"{override.key_or_group}={override.value()}"
     return (override.input_line or "").removeprefix("++")
 
 
@@ -105,10 +140,14 @@ def _bare(text: str, groups: Mapping[str, Sequence[str]]) -> Fault:
     group = next((name for name, known in groups.items() if text.lstrip("+") in known), "")
     plus = "+" if group == "model" else ""
     cure = f"{plus}{group}={text.lstrip('+')}" if group else "key=value, such as budget=10m"
+    right = f"'{text}' is an option of the group {group}" if group else "a key, = and its value"
+    a_script = not group and os.path.isfile(text)
+    if a_script:
+        right, cure = "a script of your own is named with script=", f"script={text}"
     return Fault(
         what=f"'{text}' is not of the form key=value",
         where=f"command line: {text}",
-        right=f"'{text}' is an option of the group {group}" if group else "a key, = and its value",
+        right=right,
         cure=cure,
-        key=text,
+        key="model" if a_script else text,  # that no model is named is the same mistake then
     )

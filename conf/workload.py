@@ -6,7 +6,7 @@ from typing import Any
 
 from conf.check_workload import NOT_ARGUMENTS
 from conf.recorded import is_replay
-from conf.schema import Common
+from conf.schema import Common, TuneConfig
 from conf.signature import signature
 
 
@@ -14,7 +14,8 @@ def job_of(config: Common) -> tuple[str, dict[str, Any]]:
     """The dotted path of the workload's function and its keyword arguments.
 
     `data` (the dataset's path and arguments) and `device` go along where the function takes them;
-    a function whose source does not tell gets them only if they were chosen.
+    a function whose source does not tell gets them only if they were chosen. A study of a script
+    has no workload: ask `script_of` first.
     """
     model = dict(config.model)
     workload = model["workload"]
@@ -31,3 +32,24 @@ def job_of(config: Common) -> tuple[str, dict[str, Any]]:
     if args.get("device", 0) is None and "device" not in model:
         del args["device"]
     return workload, args
+
+
+def script_of(config: TuneConfig) -> dict[str, Any] | None:
+    """The script of one's own that the study is about; None if it is about a model or a table.
+
+    Returns:
+        `target`: the file's absolute path, or the module's dotted name; `is_module`; `args`: its
+        arguments as typed; `cwd`: the folder in which it runs; `override`: the settings that win
+        over what it asks for; `scratch`: whether trials write into a copy of that folder.
+    """
+    target = config.script if config.module is None else config.module
+    if target is None or is_replay(config):
+        return None
+    return {
+        "target": target,
+        "is_module": config.module is not None,
+        "args": list(config.script_args),
+        "cwd": config.cwd,
+        "override": list(config.override),
+        "scratch": config.scratch,
+    }

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.synthetic_table import write
-from conf.workload import job_of
+from conf.workload import job_of, script_of
 
 
 @pytest.fixture
@@ -39,6 +39,25 @@ def test_a_table_keeps_the_function_and_the_words_of_its_full_run(ask, tmp_path)
     (config,) = ask("runner=replay", "runner.table=table.jsonl").configs
     assert job_of(config) == ("my.make", {"width": 3})
     assert config.name == "mine" and config.words == ["+model=mine", "model.width=3"]
+
+
+def test_a_table_of_a_script_keeps_its_words_and_is_played_without_it(ask, tmp_path):
+    path = write(tmp_path / "table.jsonl")
+    first, _, rest = path.read_text().partition("\n")
+    header = json.loads(first)
+    words = ["script=train.py", "--", "--name", "${x}"]
+    header["workload"] = {"name": "train", "words": words}
+    path.write_text(json.dumps(header) + "\n" + rest)
+    (config,) = ask("runner=replay", "runner.table=table.jsonl").configs
+    assert config.name == "train" and config.words == words
+    assert script_of(config) is None and job_of(config) == ("train", {})
+
+
+def test_a_script_beside_a_replay_is_refused(ask, table):
+    (table.parent / "train.py").write_text("pass\n")
+    ran = ask("runner=replay", "runner.table=table.jsonl", "script=train.py")
+    assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
+    assert "'script=train.py' would change what the table has recorded" in ran.err
 
 
 def test_mlflow_can_be_asked_for_in_a_replay(ask, table):

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from conf.hand_on import run_words, script_run, script_words
+from conf.schema import TuneConfig
+from hotlap.__main__ import parse
+from hotlap.interpose.launch import Script
+
+FROZEN = Path("outputs/frozen.yaml")
+
+
+def test_the_words_begin_the_same_study_anew_without_what_it_may_take_otherwise():
+    typed = ["script=a.py", "budget=5m", "override=[amp]", "seed=3", "sampler.seed=1"]
+    words = script_words(typed, "script", "a.py", ["--", "-n"])
+    assert words == ["override=[amp]", "seed=3", "script=a.py", "--", "--", "-n"]
+    assert script_words([], "module", "a.b", []) == ["module=a.b"]
+
+
+def test_the_full_run_is_what_hotlap_run_reads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-t=1.py").write_text("")
+    for words, script in (
+        (["seed=3", "script=-t=1.py", "--", "--", "script=x"], ("-t=1.py", ["--", "script=x"])),
+        (["script=-t=1.py"], ("-t=1.py", [])),
+        (["module=a.b", "--", "-m"], ("a.b", ["-m"])),
+    ):
+        settings, read = parse(["run", "--settings", "f.yaml", *run_words(words)])
+        assert settings == "f.yaml"
+        assert read == Script(script[0], words[0].startswith("module"), script[1])
+
+
+@pytest.mark.parametrize("words", [[], ["+model=resnet50"], ["+model=a", "--", "script=x"]])
+def test_a_study_of_a_model_has_no_such_run(words):
+    assert run_words(words) == []
+    assert script_run(TuneConfig(words=words), FROZEN) is None
+
+
+def test_the_command_goes_to_the_studys_folder_if_one_is_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["script=my train.py", "--", "--lr", "0.1"]
+    here = script_run(TuneConfig(words=words, cwd=str(tmp_path)), FROZEN)
+    run = "'my train.py' --lr 0.1"
+    assert here == f"python -m hotlap run --settings outputs/frozen.yaml {run}"
+    assert script_run(TuneConfig(words=words), FROZEN) == here  # of a table: it has no folder
+    away = script_run(TuneConfig(words=words, cwd="/a folder"), FROZEN)
+    assert away == f"cd '/a folder' && python -m hotlap run --settings {tmp_path / FROZEN} {run}"
