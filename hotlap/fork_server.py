@@ -116,9 +116,9 @@ class Server:
             if pid == self._trial:
                 kill_descendants(pid)
                 unlink_semaphores(pid)
-                remove_left()
                 self._trial = None
                 self._answer(gone=pid, status=os.waitstatus_to_exitcode(status))
+                remove_left()  # a million files take their time; the next trial waits for it
 
     def _answer(self, **values: Any) -> None:
         # A tuner that is gone reads no answer; the end of its orders says so next.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -74,8 +75,7 @@ def mount_points() -> dict[str, str]:
     with open("/proc/self/mountinfo", "rb") as file:
         for line in file.read().splitlines():
             words = line.split()
-            # Spaces and the like stand there as octal numbers.
-            path = words[4].decode("unicode_escape").encode("latin-1")
+            path = re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), words[4])  # spaces
             found[os.fsdecode(path)] = words[words.index(b"-") + 1].decode()
     return found
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hotlap import namespace
@@ -80,7 +81,7 @@ def scratch(folder: Path, keep: Path) -> Scratch:
     remove_left()
     for place in (_place(folder), None):
         for options in ROOT_OPTIONS if _is_root() else USER_OPTIONS:
-            why_not = _in_a_fork(lambda p=place, o=options: _try(folder, keep, p, o))
+            why_not = _in_a_fork(partial(_try, folder, keep, place, options))
             if not why_not:
                 upper, real = _enter_and_cover(folder, keep, place, options)
                 return Scratch("", tuple(real), upper)

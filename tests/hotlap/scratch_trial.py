@@ -5,8 +5,10 @@ USER is a number: root becomes that user first. Prints why it is not covered, or
 
 import ctypes
 import os
+import shutil  # noqa: F401 (CODE uses it, and root's Python may be closed to the user)
+import subprocess  # noqa: F401
 import sys
-import tempfile  # before the user changes: root's Python may not be readable for others
+import tempfile
 from pathlib import Path
 
 from hotlap.scratch import scratch
