@@ -20,6 +20,29 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="overlayfs is a 
 root_only = pytest.mark.skipif(not AS_ROOT, reason="only root can mount what this needs")
 
 
+AS_USER = """
+import os, sys
+from hotlap.scratch_place import remove_left
+if int(sys.argv[1]) != os.geteuid():
+    os.setgid(int(sys.argv[1]))
+    os.setuid(int(sys.argv[1]))
+remove_left()
+"""
+
+
+def clean_up(user):
+    """What the server does, which is the trial's own user."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", AS_USER, str(user)], env=env, check=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left():
+    yield
+    for user in (os.geteuid(), NOBODY if AS_ROOT else os.geteuid()):
+        clean_up(user)
+
+
 @pytest.fixture
 def folder():
     """A working folder that any user can reach, unlike pytest's own."""
@@ -151,24 +174,9 @@ def test_a_killed_trials_files_are_removed_when_it_is_gone_and_not_before(trial,
         remove_left()
         (place,) = places() - before
         process.send_signal(signal.SIGKILL)
-    # As the server, which is the trial's own user.
-    subprocess.run(
-        [sys.executable, "-c", AS_USER, str(user)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True,
-    )
+    clean_up(user)
     assert not place.exists()
     assert os.path.isdir("/etc") and os.access("/etc", os.X_OK)
-
-
-AS_USER = """
-import os, sys
-from hotlap.scratch_place import remove_left
-if int(sys.argv[1]) != os.geteuid():
-    os.setgid(int(sys.argv[1]))
-    os.setuid(int(sys.argv[1]))
-remove_left()
-"""
 
 
 @root_only
