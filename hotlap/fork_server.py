@@ -126,7 +126,7 @@ class Server:
             os.write(self._answers, (json.dumps(values) + "\n").encode())
 
     def _become_worker(self, folder: Path, server: int) -> NoReturn:
-        def work() -> int:
+        def begin() -> int:
             os.setsid()
             name_semaphores()
             if sys.platform == "linux":
@@ -145,7 +145,7 @@ class Server:
 
             return work(folder)
 
-        fresh_worker.work(work)
+        fresh_worker.work(begin)
 
 
 def kill_descendants(group: int | None) -> None:

@@ -20,6 +20,7 @@ MAX_BYTES = 2_000_000
 MAX_ENTRIES = 5_000
 """Bounds for what is looked at: files that are read, their text, names in folders. Some seconds."""
 
+INSTALLED = frozenset({"site-packages", "dist-packages"})
 READS = frozenset({"get", "copy", "items", "keys", "values", "__contains__", "__getitem__"})
 LOOKS = frozenset({"dict", "len", "sorted", "list", "print", "str", "repr", "bool", "set"})
 WRITERS = frozenset({"putenv", "unsetenv", "setenv", "load_dotenv"})
@@ -149,10 +150,8 @@ def _own_folders() -> list[Path]:
     found = []
     for path in [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path]:
         real = Path(os.path.realpath(path))
-        installed = any(real.is_relative_to(one) for one in fixed) or {
-            "site-packages",
-            "dist-packages",
-        } & set(real.parts)
+        installed = any(real.is_relative_to(one) for one in fixed)
+        installed = installed or not INSTALLED.isdisjoint(real.parts)
         if path and real.is_dir() and not installed:
             found.append(real)
     return found
@@ -164,7 +163,8 @@ def _python_files(folder: Path) -> list[Path]:
     Raises:
         OSError: There is too much in it.
     """
-    found, n_entries = [], 0
+    found: list[Path] = []
+    n_entries = 0
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         n_entries += len(folders) + len(names)
