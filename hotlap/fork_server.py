@@ -25,9 +25,11 @@ import select
 import signal
 import sys
 import time
-import traceback
 from pathlib import Path
 from typing import Any, NoReturn
+
+from hotlap import fresh_worker
+from hotlap.scratch_place import remove_left
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -37,6 +39,9 @@ ALWAYS = ("torch._dynamo", "hotlap.worker")
 
 def main() -> None:
     """Import, then serve orders until standard input ends."""
+    if sys.argv[1].startswith(fresh_worker.FLAG):  # not the server, but a worker started anew
+        fresh_worker.main(Path(sys.argv[1].removeprefix(fresh_worker.FLAG)))
+    environment = dict(os.environ)  # imports may change it
     orders, answers = _take_pipes()
     if sys.platform == "linux":
         # A stopped server sees no end of its orders. Its tuner's end wakes it up; killing it
@@ -50,14 +55,15 @@ def main() -> None:
         # Whatever a trial leaves behind becomes our child, and is found and killed.
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's to decide on
-    Server(orders, answers).serve()
+    Server(orders, answers, environment).serve()
     os._exit(0)  # torch's own tear-down would take a second or more, and nothing is left to save
 
 
 class Server:
     """Forks trials and buries them. One trial runs at a time."""
 
-    def __init__(self, orders: int, answers: int) -> None:
+    def __init__(self, orders: int, answers: int, environment: dict[str, str]) -> None:
+        self._environment = environment
         self._orders = orders
         self._answers = answers
         self._buffer = b""
@@ -81,6 +87,7 @@ class Server:
                     kill_descendants(self._trial)
                     if self._trial is not None:
                         unlink_semaphores(self._trial)
+                    remove_left()
                     return
                 self._buffer += data
                 *lines, self._buffer = self._buffer.split(b"\n")
@@ -111,6 +118,7 @@ class Server:
                 unlink_semaphores(pid)
                 self._trial = None
                 self._answer(gone=pid, status=os.waitstatus_to_exitcode(status))
+                remove_left()  # a million files take their time; the next trial waits for it
 
     def _answer(self, **values: Any) -> None:
         # A tuner that is gone reads no answer; the end of its orders says so next.
@@ -118,34 +126,26 @@ class Server:
             os.write(self._answers, (json.dumps(values) + "\n").encode())
 
     def _become_worker(self, folder: Path, server: int) -> NoReturn:
-        code = 1
-        try:
+        def begin() -> int:
             os.setsid()
-            # Whatever the trial starts takes the name over.
-            vars(multiprocessing.current_process())["_config"]["semprefix"] = _semaphores(
-                os.getpid()
-            )
+            name_semaphores()
             if sys.platform == "linux":
                 _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
                 if os.getppid() != server:
-                    os._exit(1)
+                    return 1
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             for fd in (self._orders, self._answers, self._wake):
                 os.close(fd)
             _redirect(folder / "worker.log")
+            if fresh_worker.wanted(folder):
+                fresh_worker.start(folder, self._environment)
             from hotlap.worker import main as work
 
-            code = work(folder)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            # No exit handlers: loader workers and threads are the server's to end, at once.
-            os._exit(code)
+            return work(folder)
+
+        fresh_worker.work(begin)
 
 
 def kill_descendants(group: int | None) -> None:
@@ -170,6 +170,15 @@ def unlink_semaphores(trial: int) -> None:
     for path in Path("/dev/shm").glob(f"sem.{_semaphores(trial)[1:]}-*"):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
+
+
+def name_semaphores() -> None:
+    """Let this process's named semaphores be found by `unlink_semaphores`.
+
+    Whatever the trial starts takes the name over.
+    """
+    config = vars(multiprocessing.current_process())["_config"]
+    config["semprefix"] = _semaphores(os.getpid())
 
 
 def _semaphores(trial: int) -> str:

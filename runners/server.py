@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import hotlap
+from hotlap.scratch_place import remove_left
 from runners.marked import MARK, kill_marked
 
 POLL_S = 0.02
@@ -149,6 +150,7 @@ class Server:
             self._process.wait()
         self._answers.close()
         kill_marked(self._mark)
+        remove_left()
 
     def _order(self, **order: Any) -> None:
         with contextlib.suppress(BrokenPipeError):  # it died: wait_gone says so

@@ -1,0 +1,174 @@
+"""Whether a script writes its process environment: its text is looked at, not run.
+
+torch and OpenMP read some variables at their import. A script that writes them before that needs
+a process in which torch is not imported yet. In doubt the answer is yes: it costs seconds, the
+other mistake would time the script in another environment than its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_FILES = 200
+MAX_BYTES = 2_000_000
+MAX_ENTRIES = 5_000
+"""Bounds for what is looked at: files that are read, their text, names in folders. Some seconds."""
+
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+READS = frozenset({"get", "copy", "items", "keys", "values", "__contains__", "__getitem__"})
+LOOKS = frozenset({"dict", "len", "sorted", "list", "print", "str", "repr", "bool", "set"})
+WRITERS = frozenset({"putenv", "unsetenv", "setenv", "load_dotenv"})
+RUNS_ANYTHING = frozenset({"exec", "eval", "__import__", "import_module", "run_path", "run_module"})
+
+
+def needs_fresh(script_path: str, is_module: bool) -> bool:
+    """Whether the script may write the environment, so that torch must not be there before it.
+
+    Looked at are the script and what it imports from its own folder and from other folders that
+    are no installation; all Python files in the script's folder if something runs code that is
+    found at run time. Installed packages are not looked at.
+
+    Args:
+        script_path: The script's file.
+        is_module: Whether it is a module's name instead, as after `python -m`.
+    """
+    if is_module or Path(script_path).suffix not in (".py", ".pyw"):  # a console script
+        return True
+    script = Path(os.path.realpath(script_path))
+    folders = [script.parent, *_own_folders()]
+    waiting, seen, n_bytes, all_there = deque([script]), {script}, 0, False
+    try:
+        while waiting:
+            path = waiting.popleft()
+            text = path.read_bytes()
+            n_bytes += len(text)
+            if n_bytes > MAX_BYTES:
+                return True
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Python says of a text is the script's
+                tree = ast.parse(text)
+            if _writes(tree):
+                return True
+            folders = list(dict.fromkeys([*folders, path.parent]))  # for relative imports
+            more = list(_imported(tree, folders))
+            if not all_there and _named(tree) & RUNS_ANYTHING:
+                all_there = True
+                more += _python_files(script.parent)
+            new = [one for one in dict.fromkeys(more) if one not in seen]
+            seen.update(new)
+            waiting.extend(new)
+            if len(seen) > MAX_FILES:
+                return True
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return False
+
+
+def _writes(tree: ast.Module) -> bool:
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    names = {"environ", "environb"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            if node.module == "os":
+                if any(one.name == "*" for one in node.names):
+                    return True
+                names |= {one.asname for one in node.names if one.name in names and one.asname}
+    for node in ast.walk(tree):
+        name = _name(node)
+        if name in WRITERS or (isinstance(node, ast.Constant) and node.value == "environ"):
+            return True
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            modules = {one.name.partition(".")[0] for one in node.names}
+            if isinstance(node, ast.ImportFrom):
+                modules |= {(node.module or "").partition(".")[0]}
+            if "dotenv" in modules or modules & WRITERS:
+                return True
+        if name in names and not _only_read(node, parents):
+            return True
+    return False
+
+
+def _only_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether the environment, as `node` names it, is certainly not written, nor handed on."""
+    parent = parents[node]
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in READS
+    if isinstance(parent, ast.Subscript):
+        return parent.value is node and isinstance(parent.ctx, ast.Load)
+    if isinstance(parent, ast.Call):
+        return node in parent.args and _name(parent.func) in LOOKS
+    if isinstance(parent, ast.keyword):
+        return parent.arg is None
+    if isinstance(parent, ast.Dict):
+        return any(
+            key is None and value is node
+            for key, value in zip(parent.keys, parent.values, strict=True)
+        )
+    if isinstance(parent, (ast.For, ast.comprehension)):
+        return parent.iter is node
+    return isinstance(parent, (ast.Compare, ast.FormattedValue))
+
+
+def _name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _named(tree: ast.Module) -> set[str]:
+    return {_name(node) for node in ast.walk(tree)}
+
+
+def _imported(tree: ast.Module, folders: list[Path]) -> Iterator[Path]:
+    """Files in `folders` that may be meant by the imports, those of packages on the way too."""
+    dotted = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            dotted |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            dotted |= {base, *(f"{base}.{one.name}".strip(".") for one in node.names)}
+    for folder in folders:
+        for name in sorted(dotted):
+            path = folder
+            for part in filter(None, name.split(".")):
+                path = path / part
+                for file in (path.with_name(f"{part}.py"), path / "__init__.py"):
+                    if file.is_file():
+                        yield Path(os.path.realpath(file))
+
+
+def _own_folders() -> list[Path]:
+    """Folders on the import path that are no installation: PYTHONPATH, a package being written."""
+    fixed = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)}
+    found = []
+    for path in [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path]:
+        real = Path(os.path.realpath(path))
+        installed = any(real.is_relative_to(one) for one in fixed)
+        installed = installed or not INSTALLED.isdisjoint(real.parts)
+        if path and real.is_dir() and not installed:
+            found.append(real)
+    return found
+
+
+def _python_files(folder: Path) -> list[Path]:
+    """All Python files in `folder` and its folders.
+
+    Raises:
+        OSError: There is too much in it.
+    """
+    found: list[Path] = []
+    n_entries = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        n_entries += len(folders) + len(names)
+        if n_entries > MAX_ENTRIES:
+            raise OSError(f"{folder} has more than {MAX_ENTRIES} entries")
+        found += [Path(place, name) for name in sorted(names) if name.endswith(".py")]
+    return found
