@@ -17,6 +17,7 @@ STARTED = time.monotonic()  # before all else: the budget counts the imports too
 
 import conf.interrupt  # noqa: E402, F401, I001  before the imports that take long
 
+import os  # noqa: E402
 import shlex  # noqa: E402
 import sys  # noqa: E402
 from dataclasses import asdict, replace  # noqa: E402
@@ -81,7 +82,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     allowance_s = RECORDING_S if config.record else seconds(config.budget)
     start = None if runner.recorded else next(starts, None)
     budget = studies.Budget(allowance_s, start, runner.clock)
-    script = script_of(config)
+    script = script_here(script_of(config))
     workload, args = job_of(config) if script is None else ("", {})
     name = config.name or workload.rpartition(".")[2]
     started = f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
@@ -244,6 +245,18 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     return DONE
 
 
+def script_here(script: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The script with what this tuner's own process has to add: its terminal, how to begin."""
+    if script is None:
+        return None
+    from hotlap.interpose.environment_use import needs_fresh
+
+    size = os.get_terminal_size(0) if os.isatty(0) else None
+    terminal = [size.lines, size.columns] if size else None
+    fresh = needs_fresh(script["target"], script["is_module"])
+    return {**script, "terminal": terminal, "fresh": fresh}
+
+
 def own_way(
     lab: Lab, facts: dict[str, Any], settings: Mapping[str, Any], observer: StudyObserver
 ) -> Settings:
@@ -252,7 +265,7 @@ def own_way(
     from hotlap.settings import Settings
 
     own = facts.pop("own_settings")
-    for line in reports.found_in_script(facts.pop("script")):
+    for line in reports.found_in_script(facts.pop("script"), facts.pop("scratch")):
         observer.note(line)
     lab.differs_from(own)
     return Settings.from_dict({**own, **settings})

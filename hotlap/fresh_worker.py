@@ -20,7 +20,7 @@ from typing import NoReturn
 FLAG = "--fresh-worker="
 """Stands before the trial's folder, in place of the modules that a server imports."""
 
-SCRIPT_WORKER = "hotlap.script_worker"
+SCRIPT_WORKER = "hotlap.script.worker"
 """Has a function `main(folder)` that gives the exit code, and imports no torch by itself."""
 
 

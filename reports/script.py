@@ -15,11 +15,16 @@ OWN = {
 }
 
 
-def found_in_script(seen: Mapping[str, Any]) -> list[str]:
+MUCH_BYTES = 1 << 20
+"""Less than that nobody has downloaded."""
+
+
+def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list[str]:
     """Sentences about loaders, model, optimizers and what the script decides itself.
 
     Args:
         seen: hotlap.interpose.seen.Seen as plain data.
+        scratch: `why_not`, `real` and `written_bytes` of hotlap.scratch.Scratch.
     """
     lines = [*_loaders(seen["loaders"])]
     roots = ", ".join(dict.fromkeys(root["name"] for root in seen["roots"]))
@@ -31,7 +36,23 @@ def found_in_script(seen: Mapping[str, Any]) -> list[str]:
     if seen["sets"]:
         sets = [f"{s['name']}={s['value']} ({_short(s['where'])})" for s in seen["sets"].values()]
         lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")
-    return [f"in the script: {line}" for line in lines]
+    return [f"in the script: {line}" for line in lines] + _scratch(scratch)
+
+
+def _scratch(scratch: Mapping[str, Any]) -> list[str]:
+    if why_not := scratch["why_not"]:
+        return [f"trials write into the script's real working folder: {why_not}"]
+    lines = []
+    if scratch["real"]:
+        names = ", ".join(scratch["real"])
+        lines.append(f"trials write into a copy of the working folder, but really into {names}")
+    if scratch["written_bytes"] > MUCH_BYTES:
+        lines.append(
+            f"each trial writes {scratch['written_bytes'] / MUCH_BYTES:.0f} MiB into a copy of the "
+            "working folder, which goes with it; if that is a download or a cache, run the script "
+            "once by itself first"
+        )
+    return lines
 
 
 def _loaders(loaders: Sequence[Mapping[str, Any]]) -> list[str]:

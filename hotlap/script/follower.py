@@ -11,6 +11,7 @@ from hotlap.interpose.listener import Listener
 from hotlap.interpose.seen import Seen
 from hotlap.interpose.units import Units
 from hotlap.job import EventLog, Job
+from hotlap.scratch import Scratch
 from hotlap.script.ending import Ending
 
 
@@ -27,9 +28,11 @@ class ScriptFollower:
 
     Attributes:
         units: Tells the units to this follower.
+        scratch: How the working folder is covered.
     """
 
     units: Units
+    scratch = Scratch("nobody asked for it")
 
     def __init__(
         self,

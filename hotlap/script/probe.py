@@ -5,6 +5,7 @@ The same facts as a workload's (hotlap/inspect_workload.py), as far as a script 
 - `own_settings`: settings as the script has them by itself, its baseline
 - `unreached`: setting -> why it does not reach the script (hotlap/interpose/reach.py)
 - `script`: what was found in it (hotlap/interpose/seen.py), as plain data
+- `scratch`: how its working folder was covered, and what it wrote there until then
 """
 
 from __future__ import annotations
@@ -89,6 +90,11 @@ class Probe(ScriptFollower):
             "own_settings": own_settings(seen, self._loader).to_dict(),
             "unreached": {n: why for n, why in reach(seen, self.imposed.override).items() if why},
             "script": seen.to_dict(),
+            "scratch": {
+                "why_not": self.scratch.why_not,
+                "real": list(self.scratch.real),
+                "written_bytes": self.scratch.written_bytes(),
+            },
         }
 
     def _data(self) -> dict[str, Any]:

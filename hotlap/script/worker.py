@@ -3,7 +3,9 @@
 `job.script` says what to run: `target` (a path or a module's name), `is_module`, `args`, `cwd` (its
 working folder), `own` (settings as the script has them by itself; None before that is known) and
 `override` (settings that win even over what it asks for about determinism, precision and
-compilation). What differs from `own` is imposed, and nothing else.
+compilation). What differs from `own` is imposed, and nothing else. `scratch` covers the working folder
+(hotlap/scratch.py), `terminal` gives rows and columns of one (hotlap/terminal.py), `fresh` asks for an
+interpreter without torch (hotlap/fresh_worker.py).
 
 No torch here before the script imports it: a script may set variables first that torch reads then.
 """
@@ -24,7 +26,9 @@ from hotlap.interpose.begin import begin
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.launch import Script, launch
 from hotlap.job import EventLog, Job
+from hotlap.scratch import Scratch, scratch
 from hotlap.script.ending import Ending
+from hotlap.terminal import take_terminal
 
 if TYPE_CHECKING:
     from hotlap.interpose.interposition import Interposition
@@ -39,7 +43,7 @@ def main(folder: Path) -> int:
     faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
     job = Job.read(folder)
     ending = Ending(emit, job)
-    ending.guard(lambda: _run(job, emit, ending, started))
+    ending.guard(lambda: _run(folder, job, emit, ending, started))
     return 1
 
 
@@ -51,8 +55,8 @@ def imposed_on(job: Job) -> Imposed:
     return Imposed.of(values, script.get("override", ()))
 
 
-def _run(job: Job, emit: EventLog, ending: Ending, started: float) -> None:
-    script = job.script or {}
+def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float) -> None:
+    order = job.script or {}
     followers: list[ScriptFollower] = []
     imposed = imposed_on(job)
 
@@ -61,17 +65,24 @@ def _run(job: Job, emit: EventLog, ending: Ending, started: float) -> None:
         from hotlap.script.follower import make
 
         follower = make(job, imposed, interposition, emit, ending, started)
+        follower.scratch = covered
         followers.append(follower)
         follower.units = Units(follower)
         interposition.listen(follower.listener)
 
-    os.chdir(script["cwd"])
+    os.chdir(order["cwd"])
+    if size := order.get("terminal"):
+        if why_not := take_terminal(*size):
+            print(why_not, file=sys.stderr)
+    covered = Scratch("scratch=false")
+    if order.get("scratch"):
+        covered = scratch(Path.cwd(), folder)
     ending.hear_errors()
     begin(imposed, installed, observe=job.kind == "probe")
     sys.path.insert(0, "")  # the place that the script's folder takes
     code: Any = 0
     try:
-        launch(Script(script["target"], script["is_module"], list(script["args"])))
+        launch(Script(order["target"], order["is_module"], list(order["args"])))
     except UserInputError as error:
         raise InvalidTrial(str(error)) from None
     except SystemExit as stop:

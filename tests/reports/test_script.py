@@ -4,6 +4,9 @@ from hotlap.interpose.seen import LoaderSeen, OptimizerSeen, RootSeen, Seen, Set
 from reports import found_in_script
 
 
+COPY = {"why_not": "", "real": [], "written_bytes": 100}
+
+
 @pytest.fixture
 def seen():
     return Seen(
@@ -17,12 +20,12 @@ def seen():
 
 
 def lines(seen):
-    return "\n".join(found_in_script(seen.to_dict()))
+    return "\n".join(found_in_script(seen.to_dict(), COPY))
 
 
 def test_loaders_model_and_optimizer_are_told(seen):
     seen.loaders[0].n_steps = seen.loaders[0].n_batches = 6
-    assert found_in_script(seen.to_dict()) == [
+    assert found_in_script(seen.to_dict(), COPY) == [
         "in the script: DataLoader of MNIST (train.py:10), batch_size 64, 2 workers, trains",
         "in the script: DataLoader of MNIST (train.py:12), 0 workers, does not train",
         "in the script: model Net, optimizer Adam",
@@ -53,3 +56,15 @@ def test_what_the_script_decides_itself(seen):
     found = lines(seen)
     assert "an autocast of its own (train.py:20) and its own compilation (b.py:3), which stay" in found
     assert "it sets cudnn_benchmark=True (train.py:5): its baseline" in found
+
+
+@pytest.mark.parametrize(
+    ("scratch", "text"),
+    [
+        ({"why_not": "no overlayfs"}, "real working folder: no overlayfs"),
+        ({"real": ["data"]}, "but really into data"),
+        ({"written_bytes": 30 << 20}, "each trial writes 30 MiB"),
+    ],
+)
+def test_where_trials_write(seen, scratch, text):
+    assert text in found_in_script(seen.to_dict(), COPY | scratch)[-1]

@@ -34,8 +34,8 @@ def main(folder):
     exec((folder / "code").read_text())
     return 7
 
-sys.modules["hotlap.script_worker"] = types.ModuleType("hotlap.script_worker")
-sys.modules["hotlap.script_worker"].main = main
+sys.modules["hotlap.script.worker"] = types.ModuleType("hotlap.script.worker")
+sys.modules["hotlap.script.worker"].main = main
 """
 """Runs as `sitecustomize` at the start of each interpreter."""
 
