@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
@@ -103,7 +102,8 @@ def locate(parts: Sequence[str], folders: Sequence[str]) -> tuple[ModuleSpec, in
     used = 1
     while used < len(parts) and spec.submodule_search_locations is not None:
         inside = list(spec.submodule_search_locations)
-        below = PathFinder.find_spec(".".join(parts[: used + 1]), inside)
+        # By its last name alone: a namespace package asks sys.modules for a parent by dotted name.
+        below = PathFinder.find_spec(parts[used], inside)
         if below is None:
             if used < len(parts) - 1 and not (spec.origin and _defines(spec, parts[used])):
                 close = nearest(parts[used], [module.name for module in iter_modules(inside)])
@@ -112,9 +112,6 @@ def locate(parts: Sequence[str], folders: Sequence[str]) -> tuple[ModuleSpec, in
             if spec.origin is None:
                 raise NotFound(f"there is no module '{'.'.join(parts[: used + 1])}'")
             break
-        if below.origin is None:  # a namespace's own list asks for its parent, not imported here
-            here = [os.path.join(folder, parts[used]) for folder in inside]
-            below.submodule_search_locations = [folder for folder in here if os.path.isdir(folder)]
         spec, used = below, used + 1
     return spec, used
 
