@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
+from conf.hand_on import run_words, script_run  # noqa: E402
 from conf.recorded import tried  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of, script_of  # noqa: E402
@@ -172,7 +173,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         pruner = pruners.make(config.pruner.name, config.pruner.error)
         identity = {"workload": workload, "its arguments": sorted(args.items())}
         if script is not None:
-            identity = {"script": script["target"], "its arguments": script["args"]}
+            identity = {name: script[name] for name in ("target", "args", "override")}
         identity |= {
             f"search_space.{knob.name}": list(knob.choices) or "a range" for knob in knobs
         }
@@ -214,7 +215,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "git_commit": commit,
             "study": study,
             "date": provenance.now(),
-            **({"script": script_words(script)} if script is not None else {}),
+            **({"script": shlex.join(run_words(config.words))} if script is not None else {}),
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
@@ -271,11 +272,6 @@ def own_way(
     return Settings.from_dict({**own, **settings})
 
 
-def script_words(script: Mapping[str, Any]) -> str:
-    """The script and its arguments as one types them after `python`."""
-    return shlex.join([*(["-m"] if script["is_module"] else []), script["target"], *script["args"]])
-
-
 def shortened(window: Window, budget_s: float) -> Window:
     """The window, its parts no longer than their share of the budget: trials have to fit in."""
     max_s = min(window.max_s, budget_s * WINDOW)
@@ -291,7 +287,9 @@ def table_header(
     config: TuneConfig, name: str, job: Job, space: Space, facts: dict[str, Any]
 ) -> dict[str, Any]:
     """What a recorded table says of its trials in its first line (docs/tables.md)."""
-    workload = {"name": name, "function": job.workload, "args": job.args, "words": config.words}
+    workload: dict[str, Any] = {"name": name, "words": config.words}
+    if job.script is None:
+        workload |= {"function": job.workload, "args": job.args}
     return {
         "workload": workload,
         "settings": space.base.to_dict(),
@@ -323,9 +321,9 @@ def next_commands(
 ) -> dict[str, str]:
     """What to type next: what for -> command."""
     words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
-    full_run = f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}"
-    if (script := script_of(config)) is not None:
-        full_run = f"python -m hotlap run --settings {shlex.quote(str(path))} {script_words(script)}"
+    full_run = script_run(config, path)
+    if full_run is None:
+        full_run = f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}"
     more = " n_trials=null" if config.n_trials else ""
     longer = f"{2 * seconds(config.budget):g}s"
     commands = {
