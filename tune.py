@@ -174,9 +174,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         identity = {"workload": workload, "its arguments": sorted(args.items())}
         if script is not None:
             identity = {name: script[name] for name in ("target", "args", "override")}
-        identity |= {
-            f"search_space.{knob.name}": list(knob.choices) or "a range" for knob in knobs
-        }
+        identity |= {f"search_space.{knob.name}": list(knob.choices) or "a range" for knob in knobs}
         ledger = studies.Ledger(
             folder, study, objective.direction, sampler, pruner, identity, replay is not None
         )
@@ -238,6 +236,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             commands=next_commands(config, name, folder, path, tracker),
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
+            script="" if script is None else shlex.join(run_words(config.words)),
         )
         reports.write_json(result, folder / "result.json")
         files = [path, folder / "config.yaml", folder / "result.json"]

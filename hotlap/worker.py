@@ -188,7 +188,11 @@ def failure(error: BaseException, job: Job) -> dict[str, str]:
         outcome, line = "oom", f"{line} (peak host memory {peak_host_bytes() // 2**20} MiB)"
     else:
         outcome, line = "crash", _first_line(texts[0])
-    told = {"outcome": outcome, "error": line, "traceback": "".join(traceback.format_exception(error))}
+    told = {
+        "outcome": outcome,
+        "error": line,
+        "traceback": "".join(traceback.format_exception(error)),
+    }
     return {name: printable(text) for name, text in told.items()}
 
 

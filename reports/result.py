@@ -49,6 +49,7 @@ class Result:
         searched: The speedup that the search itself had measured for the winner's settings, or for
             those that came closest; None if it did not measure them.
         refused: What was fast and may not be frozen.
+        script: Somebody's own script and its arguments, if that was tuned.
     """
 
     workload: str
@@ -73,6 +74,7 @@ class Result:
     noise: str = ""
     searched: float | None = None
     refused: tuple[Refusal, ...] = ()
+    script: str = ""
 
     @property
     def found_better(self) -> bool:

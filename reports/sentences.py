@@ -13,8 +13,10 @@ def sentences(result: Result) -> list[str]:
     """What was found, how sure that is, what binds, and what it took."""
     said = []
     speedup = result.winner.speedup
-    own = result.baseline.settings.changed()
+    own = result.script or result.baseline.settings.changed()
     baseline = "its own baseline" if own else "PyTorch's defaults"
+    if result.script:
+        baseline = "the script by itself"
     if result.found_better and speedup is not None:
         said.append(_found(result, speedup, baseline))
         if result.searched is not None:

@@ -86,4 +86,4 @@ def value(item: Any) -> str:
 
 def assignments(settings: Mapping[str, Any]) -> str:
     """`num_workers=2 memory_format=channels_last`, or that nothing is changed."""
-    return " ".join(f"{k}={value(v)}" for k, v in settings.items()) or "PyTorch's defaults"
+    return " ".join(f"{k}={value(v)}" for k, v in settings.items()) or "nothing changed"

@@ -24,6 +24,7 @@ class Holding:
 
     Attributes:
         loader: The one that trains.
+
     Attributes:
         n_held: Batches that come by turns; 0 before there are any.
     """

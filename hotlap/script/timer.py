@@ -136,4 +136,3 @@ class Timer(ScriptFollower):
 def device_of(kind: str) -> torch.device:
     """The current device of this kind."""
     return torch.device(kind, torch.cuda.current_device() if kind == "cuda" else None)
-

@@ -32,7 +32,7 @@ def test_a_log_file_gets_one_plain_line_a_trial(plain):
         clock.s += 10
         progress.trial_ended(7, "ok", 12.44, "", TUNED, 9.8)
     assert lines(plain) == [
-        "baseline 0  ok  9.50 samples/s  1.00x  PyTorch's defaults  (9.0 s, 3:22 left)",
+        "baseline 0  ok  9.50 samples/s  1.00x  nothing changed  (9.0 s, 3:22 left)",
         "trial 7  ok  12.4 samples/s  1.31x  num_workers=2 memory_format=channels_last"
         "  (9.8 s, 3:12 left)",
     ]

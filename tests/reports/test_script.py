@@ -3,7 +3,6 @@ import pytest
 from hotlap.interpose.seen import LoaderSeen, OptimizerSeen, RootSeen, Seen, SetSeen
 from reports import found_in_script
 
-
 COPY = {"why_not": "", "real": [], "written_bytes": 100}
 
 
@@ -54,7 +53,9 @@ def test_what_the_script_decides_itself(seen):
     seen.own = {"autocast": "/a/train.py:20", "compile": "/a/b.py:3"}
     seen.sets = {"cudnn_benchmark": SetSeen("cudnn_benchmark", True, "/a/train.py:5")}
     found = lines(seen)
-    assert "an autocast of its own (train.py:20) and its own compilation (b.py:3), which stay" in found
+    assert (
+        "an autocast of its own (train.py:20) and its own compilation (b.py:3), which stay" in found
+    )
     assert "it sets cudnn_benchmark=True (train.py:5): its baseline" in found
 
 

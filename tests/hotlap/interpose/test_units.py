@@ -253,7 +253,13 @@ def test_a_script_that_makes_its_batches_itself(script):
     # The first unit begins with its forward pass. Making a batch after a picture is not told from
     # the picture.
     first = FORWARD + STEP
-    assert script.seconds == [first, UNIT + STEP, UNIT + STEP, UNIT + STEP - ASK, *2 * [UNIT + STEP]]
+    assert script.seconds == [
+        first,
+        UNIT + STEP,
+        UNIT + STEP,
+        UNIT + STEP - ASK,
+        *2 * [UNIT + STEP],
+    ]
 
 
 def test_the_last_batch_of_a_pass_has_what_is_left(script):

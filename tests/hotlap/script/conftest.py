@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # script_texts.py is no test
 
 QUICK = Window(max_s=0.3, min_s=0.1, block_s=0.02, max_warmup_s=0.5)
 
+
 @pytest.fixture(scope="module")
 def runner():
     with ProcessRunner(preload=["torch"]) as runner:

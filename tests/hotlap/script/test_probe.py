@@ -4,7 +4,9 @@ from script_texts import TRAINING
 
 
 def test_a_plain_script_with_its_own_loader_arguments(scripts):
-    text = TRAINING.replace("batch_size=8,", "batch_size=8, num_workers=1, persistent_workers=True,")
+    text = TRAINING.replace(
+        "batch_size=8,", "batch_size=8, num_workers=1, persistent_workers=True,"
+    )
     facts = scripts.facts(text + "torch.set_num_threads(1)\ntrain(100)")
     own = facts["own_settings"]
     assert (own["num_workers"], own["persistent_workers"], own["intraop_threads"]) == (1, True, 1)

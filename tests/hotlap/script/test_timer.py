@@ -71,7 +71,9 @@ def test_a_script_without_a_loader_is_measured_in_steps(scripts):
 
 
 def test_two_optimizers_and_accumulation_count_batches(scripts):
-    text = TRAINING + """
+    text = (
+        TRAINING
+        + """
 other = torch.optim.Adam(model.parameters())
 while True:
     for i, (x, y) in enumerate(loader):
@@ -80,6 +82,7 @@ while True:
             optimizer.step()
             other.step()
 """
+    )
     assert ok(scripts.run(text)).samples_per_step == 8
 
 
@@ -133,7 +136,9 @@ def test_training_in_a_forked_child(scripts):
 
 
 def test_training_in_a_thread(scripts):
-    text = TRAINING + "\nimport threading\nthreading.Thread(target=train, args=(100_000,)).start()\n"
+    text = (
+        TRAINING + "\nimport threading\nthreading.Thread(target=train, args=(100_000,)).start()\n"
+    )
     ok(scripts.run(text))
 
 
@@ -143,7 +148,9 @@ def test_a_script_that_exits_at_once_by_itself(scripts):
 
 
 def test_a_script_with_signal_handlers_of_its_own(scripts):
-    text = "import signal\nsignal.signal(signal.SIGTERM, print)\nsignal.signal(signal.SIGINT, print)\n"
+    text = (
+        "import signal\nsignal.signal(signal.SIGTERM, print)\nsignal.signal(signal.SIGINT, print)\n"
+    )
     ok(scripts.run(text + TRAINING + "train(100_000)"))
 
 
@@ -167,11 +174,17 @@ def test_a_module_beside_the_script(scripts):
 
 
 def test_the_working_folder_is_the_tuners(scripts):
-    ok(scripts.run(f"import os\nassert os.getcwd() == {str(scripts.folder)!r}\n{TRAINING}\ntrain(9999)"))
+    ok(
+        scripts.run(
+            f"import os\nassert os.getcwd() == {str(scripts.folder)!r}\n{TRAINING}\ntrain(9999)"
+        )
+    )
 
 
 def test_an_evaluation_between_epochs_does_not_count(scripts):
-    text = TRAINING + """
+    text = (
+        TRAINING
+        + """
 import time
 while True:
     train(1)
@@ -179,6 +192,7 @@ while True:
         model(torch.randn(4, 8))
     time.sleep(0.2)
 """
+    )
     measured = ok(scripts.run(text, window=Window(max_s=0.2, min_s=0.05, block_s=0.01)))
     # Eight steps and a pause take 0.2 s and more, eight steps alone a few milliseconds.
     assert measured.samples_per_s > 2 * 64 / 0.2
