@@ -1,4 +1,4 @@
-"""A workload that is half as fast again with one setting as without it, exactly and by construction.
+"""A workload that one setting makes half as fast again, exactly and by construction.
 
 A step always does the same: it multiplies matrices, 500 times. With `cudnn_benchmark=true`, a flag
 that does nothing on a CPU, it counts for three samples, else for two. So whoever measures the

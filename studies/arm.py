@@ -24,8 +24,8 @@ ERROR = 0.05
 
 ENDED_WHEN_NARROW = 0.04
 """What intervals are made for, so that they miss in `ERROR`: rounds end when the intervals are
-narrow (studies/rounds.py), and one that is narrow by chance misses more often. Simulated over spreads
-from 0.5 to 10 % this takes up to 1.6 points of the coverage, worst where the spread is 3 %."""
+narrow (studies/rounds.py), and one that is narrow by chance misses more often. Simulated over
+spreads from 0.5 to 10 % this takes up to 1.6 points of the coverage, most at a spread of 3 %."""
 
 
 @dataclass(eq=False)

@@ -1,1 +1,1 @@
-"""A trial, a probe or a comparison of losses on somebody's own script, not one line of it changed."""
+"""A trial, a probe or a comparison of losses on somebody's own script, unchanged."""

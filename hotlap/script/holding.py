@@ -1,7 +1,7 @@
 """Holding: the script's model alone, on batches that it has trained on before.
 
-Its loader is asked for nothing any more: whenever the script wants a batch it gets one of a few that
-are kept in memory. Its loader's workers, if there are some, fill their queue and rest.
+Its loader is asked for nothing any more: whenever the script wants a batch it gets one of a few
+that are kept in memory. Its loader's workers, if there are some, fill their queue and rest.
 """
 
 from __future__ import annotations

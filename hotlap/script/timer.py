@@ -1,4 +1,4 @@
-"""The window of a script's trial: its own training is timed, and the trial ends when that is done."""
+"""The window of a script's trial: its own training is timed, then the trial ends."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 `job.script` says what to run: `target` (a path or a module's name), `is_module`, `args`, `cwd` (its
 working folder), `own` (settings as the script has them by itself; None before that is known) and
 `override` (settings that win even over what it asks for about determinism, precision and
-compilation). What differs from `own` is imposed, and nothing else. `scratch` covers the working folder
-(hotlap/scratch.py), `terminal` gives rows and columns of one (hotlap/terminal.py), `fresh` asks for an
-interpreter without torch (hotlap/fresh_worker.py).
+compilation). What differs from `own` is imposed, and nothing else. `scratch` covers the working
+folder (hotlap/scratch.py), `terminal` gives rows and columns of one (hotlap/terminal.py), `fresh`
+asks for an interpreter without torch (hotlap/fresh_worker.py).
 
 No torch here before the script imports it: a script may set variables first that torch reads then.
 """
