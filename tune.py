@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
+from conf.job_key import job_key  # noqa: E402
 from conf.recorded import tried  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of  # noqa: E402
@@ -194,7 +195,17 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             violations,
             None if runner.recorded else gate,
         )
-        found = course.run(base, expert)
+        asked = (config.objective.name, vars(config.run), base, wanted, knobs)
+        bank = studies.Reuse(
+            None if runner.recorded else studies.bank_folder(**vars(config.bank)),
+            facts,
+            "" if runner.recorded else job_key(workload, args, config.import_path),
+            studies.Goal.of(*asked, budget.seconds, config.n_trials),
+            space,
+            refuse,
+            observer.note,
+        )
+        found = course.run(base, expert, bank.known)
 
         # Freeze what was proven: the winner, or the baseline if nothing was faster.
         origin = {
@@ -206,6 +217,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         }
         files = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
         path = studies.freeze(files, name, found.proof, origin)
+        counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()
         result = reports.result_of(
             found,
@@ -224,6 +236,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             commands=next_commands(config, name, folder, path, tracker),
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
+            bank=counts,
         )
         reports.write_json(result, folder / "result.json")
         files = [path, folder / "config.yaml", folder / "result.json"]

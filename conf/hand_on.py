@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-SHARED = ("model", "data", "device", "seed", "runner", "tracking", "import_path")
+SHARED = ("model", "data", "device", "seed", "runner", "tracking", "bank", "import_path")
 """Keys and groups that tune.py and train.py share."""
 
 

@@ -49,6 +49,8 @@ class Result:
         searched: The speedup that the search itself had measured for the winner's settings, or for
             those that came closest; None if it did not measure them.
         refused: What was fast and may not be frozen.
+        bank: How the study ended for the bank: added, updated, hit, kept or unsatisfied -> 1, the
+            others -> 0; empty without a bank.
     """
 
     workload: str
@@ -73,6 +75,7 @@ class Result:
     noise: str = ""
     searched: float | None = None
     refused: tuple[Refusal, ...] = ()
+    bank: dict[str, int] = field(default_factory=dict)
 
     @property
     def found_better(self) -> bool:
