@@ -1,27 +1,43 @@
 """The bank as a user meets it: tune twice, then train."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from test_tune import QUICK, folders, tune
 
 from hotlap import frozen
 
 ROOT = Path(__file__).parents[1]
+LIMIT_S = 240
 
 pytestmark = pytest.mark.slow
 
-WORDS = [
-    "+model=digits_mlp",
-    "tracking=none",
-    "bank.path=bank",
-    "search_space=[optimizer]",
-    *(word for word in QUICK if not word.startswith("confirm")),
-    "confirm.n_best=1",
-]
+SAME = ["+model=digits_mlp", "tracking=none", "bank.path=bank"]
+STUDY = (
+    "search_space=[optimizer] window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=4m "
+    "confirm.n_best=1 runner.preload=[torch,sklearn.datasets]"
+).split()
+
+
+def run(entry, cwd, *words):
+    """What the entry script printed; it ends well."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / entry), *SAME, *words],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def folders(cwd):
+    return sorted(path.parent for path in (cwd / "outputs").glob("*/*/result.json"))
 
 
 def results(cwd):
@@ -29,15 +45,13 @@ def results(cwd):
 
 
 def test_the_second_study_is_much_shorter_and_ends_with_the_same_settings(tmp_path):
-    code, out, err = tune(tmp_path, *WORDS)
-    assert code == 0, out + err
+    out = run("tune.py", tmp_path, *STUDY)
     (first,) = results(tmp_path)
     assert first["bank"] == {"added": 1, "updated": 0, "hit": 0, "kept": 0, "unsatisfied": 0}, out
     assert "The bank: 1 added, 0 updated, 0 hit, 0 kept, 0 unsatisfied" in " ".join(out.split())
     (kept,) = (tmp_path / "bank").glob("*.yaml")
 
-    code, out, err = tune(tmp_path, *WORDS)
-    assert code == 0, out + err
+    out = run("tune.py", tmp_path, *STUDY)
     _, second = results(tmp_path)
     assert second["bank"]["hit"] == 1, out
     one, two = (folder / "frozen.yaml" for folder in folders(tmp_path))
@@ -46,10 +60,8 @@ def test_the_second_study_is_much_shorter_and_ends_with_the_same_settings(tmp_pa
     n_trials = [len(list((folder / "trials").iterdir())) for folder in folders(tmp_path)]
     assert n_trials[1] < n_trials[0]
 
-    command = [sys.executable, str(ROOT / "train.py"), *WORDS[:3], "max_steps=3"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0, done.stderr
-    told = " ".join(done.stdout.split())
+    out = run("train.py", tmp_path, "max_steps=3")
+    told = " ".join(out.split())
     assert "the bank has settings for this workload on this machine, proven" in told
-    assert f"settings={kept}" in done.stdout.replace("\n", "")
+    assert f"settings={kept}" in out.replace("\n", "")
     assert "settings default" in told  # offered, not applied
