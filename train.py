@@ -16,6 +16,7 @@ import yaml
 
 import conf.interrupt  # before the imports that take long
 from conf.cli import DONE, FAILED, main
+from conf.job_key import job_key
 from conf.schema import TrainConfig
 from conf.workload import job_of
 
@@ -32,7 +33,7 @@ def train(config: TrainConfig, text: str) -> int:
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
     from runners.process import ProcessRunner
-    from studies import new_folder, provenance
+    from studies import bank_folder, new_folder, offer, provenance
 
     # Where: a new folder, or that of the checkpoint to go on from.
     workload, args = job_of(config)
@@ -98,6 +99,11 @@ def train(config: TrainConfig, text: str) -> int:
         def watch(event: dict[str, Any]) -> bool:
             if event["event"] == "environment" and config.frozen:
                 for line in differences(config.provenance, {**machine, **event["facts"]}):
+                    progress.note(line)
+            elif event["event"] == "environment" and not resume:
+                key = job_key(workload, args, config.import_path)
+                bank = bank_folder(config.bank.name, config.bank.path)
+                if line := offer(bank, key, {**machine, **event["facts"]}):
                     progress.note(line)
             if event["event"] == "step":
                 numbers = {key: event[key] for key in ("loss", "samples_per_s")}

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
 from conf.hand_on import run_words, script_run  # noqa: E402
+from conf.job_key import job_key  # noqa: E402
 from conf.recorded import tried  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of, script_of  # noqa: E402
@@ -205,7 +206,17 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             violations,
             None if runner.recorded else gate,
         )
-        found = course.run(base, expert)
+        asked = (config.objective.name, vars(config.run), base, wanted, knobs)
+        bank = studies.Reuse(
+            None if runner.recorded else studies.bank_folder(**vars(config.bank)),
+            facts,
+            "" if runner.recorded else key_of(workload, args, config),
+            studies.Goal.of(*asked, budget.seconds, config.n_trials),
+            space,
+            refuse,
+            observer.note,
+        )
+        found = course.run(base, expert, bank.known)
 
         # Freeze what was proven: the winner, or the baseline if nothing was faster.
         origin = {
@@ -218,6 +229,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         }
         files = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
         path = studies.freeze(files, name, found.proof, origin)
+        counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()
         result = reports.result_of(
             found,
@@ -237,12 +249,20 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
             script="" if script is None else shlex.join(run_words(config.words)),
+            bank=counts,
         )
         reports.write_json(result, folder / "result.json")
         files = [path, folder / "config.yaml", folder / "result.json"]
         tracker.study_ended(reports.ended_record(study, "finished", result), files)
     reports.print_result(result, console)
     return DONE
+
+
+def key_of(workload: str, args: dict[str, Any], config: TuneConfig) -> str:
+    """What the bank calls this job, whoever asks for it."""
+    if (script := script_of(config)) is not None:
+        return job_key("", {name: script[name] for name in ("target", "args", "cwd")}, ())
+    return job_key(workload, args, config.import_path)
 
 
 def script_here(script: dict[str, Any] | None) -> dict[str, Any] | None:

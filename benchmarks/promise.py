@@ -135,7 +135,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 def study(folder: Path, model: str, words: Sequence[str], args: argparse.Namespace) -> Path:
     """Run tune.py in `folder`; returns the frozen file."""
     frozen = folder / f"{model}.yaml"
-    mine = (f"budget={args.budget}", f"freeze={frozen}")
+    mine = (f"budget={args.budget}", f"freeze={frozen}", "bank=none")
     _script("tune.py", folder, [f"+model={model}", *mine, *words], args.verbose)
     return frozen
 

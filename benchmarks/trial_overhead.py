@@ -43,6 +43,7 @@ STUDY = (
     "+model=digits_mlp",
     "search_space=[dataloader,threads,optimizer]",
     "~search_space.multiprocessing_context",
+    "bank=none",
     "budget=30m",
     "confirm.max_rounds=1",
     "window.max_s=0.3",

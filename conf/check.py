@@ -34,7 +34,7 @@ from search_spaces.knob import NUMERICS
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 
 
-NAMED = ("runner", "tracking", "objective", "sampler", "pruner")
+NAMED = ("runner", "tracking", "objective", "sampler", "pruner", "bank")
 """Groups whose `name` must be one that hotlap has; each has an option of that name in conf/."""
 
 
@@ -88,6 +88,14 @@ def _common(config: Common, sources: Sources) -> Iterator[Fault]:
             right="a name for the experiment in MLflow",
             cure="tracking.experiment=hotlap",
         )
+    path = config.bank.path
+    if path is not None and (not path.strip() or _is_a_file(path)):
+        yield sources.fault(
+            "bank.path",
+            what=f"bank.path is '{path}', not the name of a folder",
+            right="the folder of the bank; it is made if it is not there",
+            cure="bank.path=bank, or bank=none to go without",
+        )
 
 
 def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
@@ -132,6 +140,15 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
             right="the YAML file to write",
             cure=f"freeze={Path(config.freeze) / 'frozen.yaml'}",
         )
+
+
+def _is_a_file(path: str) -> bool:
+    """Whether something other than a folder has this name, or nothing could have it."""
+    try:
+        place = Path(path).expanduser()
+        return place.exists() and not place.is_dir()
+    except (OSError, ValueError, RuntimeError):
+        return True
 
 
 def _no_replay(sources: Sources) -> Fault:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-SHARED = ("model", "data", "settings", "runner", "tracking")
+SHARED = ("model", "data", "settings", "runner", "tracking", "bank")
 GROUPS = {
     "config": (
         "model",
@@ -20,6 +20,7 @@ GROUPS = {
         "sampler",
         "pruner",
         "tracking",
+        "bank",
     ),
     "train": SHARED,
 }

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from conf.schema import TuneConfig
 
-SHARED = ("model", "data", "device", "seed", "runner", "tracking", "import_path")
+SHARED = ("model", "data", "device", "seed", "runner", "tracking", "bank", "import_path")
 """Keys and groups that tune.py and train.py share."""
 
-OF_SCRIPTS = ("override", "scratch", "seed", "runner", "tracking")
+OF_SCRIPTS = ("override", "scratch", "seed", "runner", "tracking", "bank")
 """Keys and groups that begin such a study of a script, beside its own words."""
 
 

@@ -107,6 +107,14 @@ class TrackingConfig:
 
 
 @dataclass
+class BankConfig:
+    """The folder in which proven settings are kept: its `path`, null for the default; or none."""
+
+    name: str = "default"
+    path: Optional[str] = None  # noqa: UP045
+
+
+@dataclass
 class Constraints:
     """Limits a winner keeps: share of the device's memory, 0..1."""
 
@@ -137,6 +145,7 @@ class Common:
     settings: Dict[str, Any] = field(default_factory=dict)  # noqa: UP006
     runner: RunnerConfig = field(default_factory=RunnerConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
+    bank: BankConfig = field(default_factory=BankConfig)
     device: Optional[str] = None  # noqa: UP045
     seed: int = 0
     frozen: Optional[str] = None  # noqa: UP045

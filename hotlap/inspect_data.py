@@ -101,7 +101,7 @@ def stream_sharing(workload: Workload) -> str:
 
 def dataset_changes(dataset: Any) -> str:
     """Why the dataset may be another one in the next epoch; empty if nothing hints at it."""
-    for place, part in _parts(dataset):
+    for place, part in parts(dataset):
         if callable(getattr(part, "set_epoch", None)):
             return f"{place} has a method set_epoch"
     before = _counts(dataset)
@@ -117,7 +117,7 @@ def dataset_changes(dataset: Any) -> str:
 
 def own_generator(dataset: Any) -> str:
     """Where the dataset holds a random generator of its own, such as `dataset.rng`; or ""."""
-    for place, part in _parts(dataset):
+    for place, part in parts(dataset):
         for name, value in getattr(part, "__dict__", {}).items():
             if isinstance(value, GENERATORS):
                 return f"{place}.{name}"
@@ -148,7 +148,7 @@ def _drawn(loader: DataLoader[Any], n: int) -> tuple[list[tuple[int, str]], bool
     return found, len(found) < n
 
 
-def _parts(dataset: Any, place: str = "dataset", depth: int = DEPTH) -> Iterator[tuple[str, Any]]:
+def parts(dataset: Any, place: str = "dataset", depth: int = DEPTH) -> Iterator[tuple[str, Any]]:
     """The dataset and those that it wraps, each with where it stands."""
     yield place, dataset
     if depth:
@@ -156,14 +156,14 @@ def _parts(dataset: Any, place: str = "dataset", depth: int = DEPTH) -> Iterator
             values = value if isinstance(value, (list, tuple)) else [value]
             for part in values:
                 if isinstance(part, torch.utils.data.Dataset):
-                    yield from _parts(part, f"{place}.{name}", depth - 1)
+                    yield from parts(part, f"{place}.{name}", depth - 1)
 
 
 def _counts(dataset: Any) -> dict[str, Any]:
     """The plain numbers that the dataset and its parts hold. Files and caches are no change."""
     return {
         f"{place}.{name}": value
-        for place, part in _parts(dataset)
+        for place, part in parts(dataset)
         for name, value in getattr(part, "__dict__", {}).items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }

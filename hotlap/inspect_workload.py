@@ -27,6 +27,7 @@ from hotlap.kernels import accepted, set_kernel
 from hotlap.loading import Resident
 from hotlap.picklable import refused_by_pickle
 from hotlap.settings import Settings
+from hotlap.structure import batch_shapes, dataset_kind, model_digest
 from hotlap.workload import Workload
 
 SAMPLE_S = 1.0
@@ -67,6 +68,7 @@ def facts(workload: Workload, applied: Applied | None = None) -> dict[str, Any]:
         - `sdpa_backends`: attention kernels that run here, in float32 or under the device's own
           autocast dtype; `sdpa_backends_float32` those that need no autocast
         - `n_parameters`, `batch_size`, `n_epoch_steps`, `batch_bytes`, `shapes_vary`
+        - `model_digest`, `dataset_kind`, `batch_shapes`: see `hotlap.structure`
         - `loader`, `resident`, `iterable_dataset`, `spawn_error`: how data come;
           `sample_cpu_s` and `sample_wall_s`: means of one sample fetched in this process;
           with a loader also those of `hotlap.inspect_data`
@@ -136,6 +138,8 @@ def _data(workload: Workload, applied: Applied, batches: list[Any]) -> dict[str,
         "sample_cpu_s": cpu_s,
         "sample_wall_s": wall_s,
         "batch_bytes": sum(t.numel() * t.element_size() for t in _tensors(batches[0])),
+        "batch_shapes": batch_shapes([list(_tensors(b)) for b in batches]),
+        "dataset_kind": dataset_kind(workload.dataset),
         "shapes_vary": len({tuple(t.shape for t in _tensors(b)) for b in batches}) > 1,
     }
 
@@ -160,6 +164,7 @@ def _training(workload: Workload, applied: Applied, batch: Any, bf16: bool) -> d
     return {
         "optimizer": type(applied.optimizer).__name__,
         "optimizer_kernels": kernels,
+        "model_digest": model_digest(applied.model),  # after the step: lazy modules have shapes now
         "n_parameters": sum(p.numel() for p in applied.model.parameters()),
         "conv2d": any(has_image_rank(p) for p in applied.model.parameters()),
         "batch_norm": any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in modules),

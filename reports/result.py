@@ -50,6 +50,8 @@ class Result:
             those that came closest; None if it did not measure them.
         refused: What was fast and may not be frozen.
         script: Somebody's own script and its arguments, if that was tuned.
+        bank: How the study ended for the bank: added, updated, hit, kept or unsatisfied -> 1, the
+            others -> 0; empty without a bank.
     """
 
     workload: str
@@ -75,6 +77,7 @@ class Result:
     searched: float | None = None
     refused: tuple[Refusal, ...] = ()
     script: str = ""
+    bank: dict[str, int] = field(default_factory=dict)
 
     @property
     def found_better(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hotlap.measurement import Rate
 from reports.arm import Ratio
 from reports.payback import WORTH_A_WORD_S, Payback, payback
@@ -37,7 +39,25 @@ def sentences(result: Result) -> list[str]:
     n_trials = sum(result.n_outcomes.values())
     trials = "1 trial" if n_trials == 1 else f"{n_trials} trials"
     said.append(f"{trials} ({counts or 'none'}) in {clock(result.wall_s)}.")
+    if result.bank:
+        said.append(_bank(result.bank))
     return said
+
+
+BANK = {
+    "added": "it has these settings from now on",
+    "updated": "these settings take the place of its own",
+    "hit": "its settings have proven themselves again; bank=none searches anew",
+    "kept": "its own settings are as good and stay",
+    "unsatisfied": "nothing was proven that it could take",
+}
+"""How a study ends for the bank, and what that means."""
+
+
+def _bank(counts: Mapping[str, int]) -> str:
+    told = ", ".join(f"{counts.get(outcome, 0)} {outcome}" for outcome in BANK)
+    ends = [words for outcome, words in BANK.items() if counts.get(outcome)]
+    return f"The bank: {told}: {'; '.join(ends)}."
 
 
 def _found(result: Result, speedup: Ratio, baseline: str) -> str:

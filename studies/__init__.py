@@ -3,6 +3,7 @@
 from studies.ablate import Ablation, Contribution, ablate
 from studies.anchor import Anchor
 from studies.arm import Arm
+from studies.bank import Bank, bank_folder
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.course import PROVE, Course
@@ -14,12 +15,15 @@ from studies.found import Found
 from studies.found_doubts import doubts_of
 from studies.freezing import freeze
 from studies.gate import Gate, affordable_steps
+from studies.goal import Goal
 from studies.growth import Growth, Limits, growths
 from studies.lab import Lab, known_facts
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
+from studies.offer import offer
 from studies.plan import Plan
 from studies.recorder import record
+from studies.reuse import Known, Reuse
 from studies.rounds import Rounds
 from studies.samplers import constraints_of
 from studies.search import Search
@@ -29,6 +33,7 @@ __all__ = [
     "Ablation",
     "Anchor",
     "Arm",
+    "Bank",
     "Budget",
     "Confirmed",
     "Contribution",
@@ -37,11 +42,14 @@ __all__ = [
     "Endurance",
     "Found",
     "Gate",
+    "Goal",
+    "Known",
     "Lab",
     "Ledger",
     "Noise",
     "Plan",
     "Repeat",
+    "Reuse",
     "Rounds",
     "Diagnosis",
     "Growth",
@@ -51,6 +59,7 @@ __all__ = [
     "Search",
     "ablate",
     "affordable_steps",
+    "bank_folder",
     "confirm",
     "doubts_of",
     "freeze",
@@ -60,6 +69,7 @@ __all__ = [
     "held",
     "known_facts",
     "new_folder",
+    "offer",
     "record",
     "study_name",
 ]

@@ -55,11 +55,11 @@ class Confirmed:
         fewer = [
             arm
             for arm in proven
-            if changes[arm.name] < changes[best.name] and self._as_good(arm, best)
+            if changes[arm.name] < changes[best.name] and self.as_good(arm, best)
         ]
         return min(fewer, key=lambda arm: len(changes[arm.name]), default=best)
 
-    def _as_good(self, arm: Arm, best: Arm) -> bool:
+    def as_good(self, arm: Arm, best: Arm) -> bool:
         """Whether the arm took part as long as the best one, and is not slower beyond doubt."""
         ratio = log_interval(arm.ratios(best))
         return (

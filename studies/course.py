@@ -2,6 +2,9 @@
 
     baseline and expert -> noise -> diagnosis -> search -> ablate -> confirm -> numerics
 
+Where the bank has settings for this very workload and machine, they are proven again after the
+baseline, and only if they fail does all the rest follow.
+
 tune.py takes it on a real machine, and a replayed study on a recorded table.
 """
 
@@ -19,6 +22,7 @@ from studies.ablate import (
     ablate,
     differing,
 )
+from studies.again import broken, prove_again
 from studies.anchor import EVERY_SHARE, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
@@ -26,12 +30,14 @@ from studies.confirm import Confirmed, confirm
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import measured
+from studies.entry import Entry
 from studies.found import Found
 from studies.gate import UNKNOWN, Gate
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
 from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
+from studies.reuse import Known
 from studies.rounds import Rounds, Violations
 from studies.search import Search
 
@@ -91,18 +97,27 @@ class Course:
         self._make_gate = make_gate
         self._last: Measurement | None = None  # of the baseline
 
-    def run(self, base: Settings, expert: Settings) -> Found:
+    def run(self, base: Settings, expert: Settings, known: Known | None = None) -> Found:
         """From the baseline to what is proven.
 
         Args:
             base: The baseline.
             expert: What an engineer would set by hand.
+            known: What the bank knows; a sampler that is to do what it says gets nothing of it.
 
         Raises:
             StudyFailed: The baseline fails.
         """
         self._observer.stage("baseline", "your own settings, then what an expert would set")
         first = self._search.first("baseline", base)
+        known = known if known is not None and self._plan.guided else Known()
+        if known.sentence:
+            self._observer.note(known.sentence)
+        again: Found | None = None
+        if known.hit is not None and first is not None:  # a study that goes on has had its try
+            again = self._prove_again(base, expert, first, known.hit)
+            if again.again:
+                return again
         self._search.first("expert", expert)
         anchor = self._noise(base, first)
         diagnoses: dict[str, Diagnosis] = {}
@@ -112,7 +127,8 @@ class Course:
         descent = Descent(self._space, _waits(first, diagnoses.get("baseline")))
         guide = descent.propose if self._plan.guided else None
         self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
-        self._observer.note(self._search.run(self._plan.n_trials, guide=guide, anchor=anchor))
+        start = known.start(failed=again is not None)
+        self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
         ablation = self._ablate(base, descent.order)
         proof = self._confirm(base, expert, first, ablation)
         refused, unchecked = self._refuse(proof)
@@ -124,13 +140,36 @@ class Course:
             proof,
             Noise.of(repeats) if repeats else Noise(0),
             ablation,
-            refused,
+            [*(again.refused if again else []), *refused],
             first,
             diagnoses,
             repeats,
             self._searched(proof, base),
             self._plan.full_run.growth(winner),
             unchecked,
+            None if again is None else False,
+        )
+
+    def _prove_again(self, base: Settings, expert: Settings, first: Trial, hit: Entry) -> Found:
+        """The bank's settings by the confirm stage alone; `again` says what came of it."""
+        self._observer.stage("confirm", "the bank's settings against the baseline, interleaved")
+        arms = (base, hit.settings, expert)
+        proof = prove_again(self._lab, self._budget, self._plan, self._violations, arms, first)
+        refused, unchecked = self._refuse(proof)
+        reason = broken(hit, proof)
+        verdict = f"do not prove themselves again ({reason}); an ordinary search follows"
+        said = verdict if reason else "have proven themselves again"
+        self._observer.note(f"the bank's settings {said}")
+        repeats = [self._repeat(first), *self._of_rounds(proof.baseline)]
+        return Found(
+            proof,
+            Noise.of(repeats),
+            refused=refused,
+            first=first,
+            repeats=repeats,
+            growth=self._plan.full_run.growth(proof.winner),
+            unchecked=unchecked,
+            again=not reason,
         )
 
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:

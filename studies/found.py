@@ -28,6 +28,7 @@ class Found:
             closest; None if it has not measured them.
         growth: What grows with the steps of the winner, or of the baseline if that is the winner.
         unchecked: Why the winner's numerics are not known, empty if they are.
+        again: Whether the bank's settings have proven themselves again; None if it had none.
     """
 
     proof: Confirmed
@@ -40,6 +41,7 @@ class Found:
     searched: float | None = None
     growth: list[Growth] = field(default_factory=list)
     unchecked: str = ""
+    again: bool | None = None
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:

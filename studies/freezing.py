@@ -29,9 +29,23 @@ def freeze(
     """
     if not proof.found_better and was_proven(paths[0]):
         return paths[0]
+    provenance = provenance_of(workload, proof, origin)
+    for path in paths:
+        frozen.dump(path, proof.winner.settings, provenance)
+    return paths[-1]
+
+
+def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) -> dict[str, Any]:
+    """What a frozen file says of the winner, or of the baseline if there is none.
+
+    Args:
+        workload: Its name.
+        proof: The confirm rounds.
+        origin: What else belongs to it.
+    """
     winner, baseline = proof.winner, proof.baseline
     rate, speedup = winner.throughput(), winner.speedup(baseline)
-    provenance = {
+    return {
         "workload": workload,
         "samples_per_s": rate.value,
         "samples_per_s_ci95": [rate.low, rate.high],
@@ -42,9 +56,6 @@ def freeze(
         "trial": winner.name,
         **origin,
     }
-    for path in paths:
-        frozen.dump(path, winner.settings, provenance)
-    return paths[-1]
 
 
 def was_proven(path: Path) -> bool:

@@ -22,6 +22,9 @@ class Space(Protocol):
     def params_of(self, settings: Settings) -> dict[str, Any]:
         """The parameters that would suggest `settings`."""
 
+    def nearest(self, settings: Settings) -> Settings:
+        """The point of the space that lies nearest."""
+
     def grid(self) -> Iterator[Settings]:
         """All settings there are."""
 

@@ -27,6 +27,12 @@ def my_loss(model, batch):
 """
 
 
+@pytest.fixture(autouse=True)
+def no_bank_of_the_users(tmp_path_factory, monkeypatch):
+    """Each test has a cache folder of its own, and so a bank in which nothing lies yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def users_folder(tmp_path):
     """A user's own folder: my_job.py and an option of `model` for each of its functions."""

@@ -25,16 +25,19 @@ QUICK = (
     "confirm.max_rounds=2 confirm.n_best=1"
 ).split()
 LIMIT_S = 240
-ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 pytestmark = pytest.mark.slow
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def start(cwd, *words):
     return subprocess.Popen(
         [sys.executable, str(ROOT / "tune.py"), *words],
         cwd=cwd,
-        env=ENV,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -155,7 +158,7 @@ def test_a_study_that_nobody_reads_to_its_end_is_finished(tmp_path, errors):
     tuner = subprocess.Popen(
         [sys.executable, str(ROOT / "tune.py"), *words],
         cwd=tmp_path,
-        env=ENV,
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=errors,
         text=True,

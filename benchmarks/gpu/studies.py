@@ -39,7 +39,8 @@ def _tune(
 ) -> Verdict:
     folder.mkdir(parents=True)
     command = [sys.executable, str(ROOT / "tune.py"), *words]
-    command += [f"device={device}", f"budget={budget_s}s", "tracking=none", "freeze=best.yaml"]
+    command += [f"device={device}", f"budget={budget_s}s", "tracking=none", "bank=none"]
+    command += ["freeze=best.yaml"]
     try:
         done = subprocess.run(
             command,

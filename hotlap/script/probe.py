@@ -21,6 +21,7 @@ from hotlap import toolchain
 from hotlap.inspect_data import data_facts
 from hotlap.inspect_workload import sample_times, spawn_error
 from hotlap.interpose.guard import unguarded_main
+from hotlap.interpose.nested import tensors
 from hotlap.interpose.pass_size import PassSize
 from hotlap.interpose.reach import reach
 from hotlap.interpose.seen import Seen
@@ -28,6 +29,7 @@ from hotlap.script.follower import ScriptFollower
 from hotlap.script.timer import device_of
 from hotlap.settings import Settings, faults
 from hotlap.sides import shapes, size_bytes
+from hotlap.structure import batch_shapes, dataset_kind, model_digest
 from hotlap.workload import Workload
 
 LEAST_UNITS = 6
@@ -114,14 +116,18 @@ class Probe(ScriptFollower):
             "sample_cpu_s": cpu_s,
             "sample_wall_s": wall_s,
             "batch_bytes": size_bytes(self._batch),
+            "batch_shapes": batch_shapes([list(tensors(self._batch))]),
+            "dataset_kind": dataset_kind(loader.dataset),
             "shapes_vary": len(self._shapes) > 1,
         }
 
     def _training(self) -> dict[str, Any]:
-        modules = [part for root in self.interposition.roots() for part in root.modules()]
+        roots = self.interposition.roots()
+        modules = [part for root in roots for part in root.modules()]
         kernels = [set(one.kernels) for one in self.seen.optimizers if one.kernels is not None]
         parameters = {id(p): p for m in modules for p in m.parameters(recurse=False)}
         return {
+            "model_digest": model_digest(nn.ModuleList(roots)),
             "optimizer": self.seen.optimizers[0].name,
             "optimizer_kernels": sorted(set.union(*kernels)) if kernels else [],
             "n_parameters": sum(p.numel() for p in parameters.values()),

@@ -79,3 +79,13 @@ def test_outcomes_are_counted(result):
     assert "1 trial (1 ok) in 10:12." in sentences(one)
     alone = dataclasses.replace(result, n_outcomes={"ok": 1})
     assert "1 trial (1 ok) in 10:12." in sentences(alone)
+
+
+def test_the_bank_is_told_in_one_sentence_and_not_at_all_without_one(result):
+    counts = {"added": 0, "updated": 1, "hit": 0, "kept": 0, "unsatisfied": 0}
+    told = sentences(dataclasses.replace(result, bank=counts))
+    assert told[-1] == (
+        "The bank: 0 added, 1 updated, 0 hit, 0 kept, 0 unsatisfied: these settings take the place "
+        "of its own."
+    )
+    assert not any("bank" in sentence for sentence in sentences(result))

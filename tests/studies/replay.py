@@ -92,8 +92,10 @@ class Replay:
         rounds = Rounds(self.lab, "confirm", self.budget.left, 8, **options)
         return confirm(rounds, arms)
 
-    def studied(self, expert: Settings = EXPERT, make_gate: Any = None, **plan: Any) -> Found:
-        """The whole course."""
+    def studied(
+        self, expert: Settings = EXPERT, make_gate: Any = None, known: Any = None, **plan: Any
+    ) -> Found:
+        """The whole course; `known` is what the bank knows."""
         course = Course(
             self.lab,
             self.search,
@@ -103,7 +105,7 @@ class Replay:
             self.seen,
             make_gate=make_gate,
         )
-        return course.run(self.base, expert)
+        return course.run(self.base, expert, known)
 
     def outcomes(self, kind: str) -> list[str]:
         """How this session's trials of a kind ended."""

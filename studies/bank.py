@@ -1,0 +1,191 @@
+"""Bank: frozen settings kept by machine and workload, in a folder that several studies share.
+
+Each entry is a frozen file. Entries are found by what stands in them, not by their names. A file
+is written aside and renamed, so nobody reads half of one; who adds or replaces one holds the
+folder's lock meanwhile, so two studies never judge the same old entry at once. Files that are no
+entries, or damaged, are told once, never used, never changed and never removed.
+
+The ancestor is the knowledge bank of Ascend's AOE, which keeps tuned operators in the same way.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from hotlap import frozen
+from hotlap.errors import UserInputError
+from hotlap.settings import Settings
+from studies.entry import Entry, NoEntry
+from studies.fingerprints import machine_of, workload_of
+from studies.goal import Goal
+
+Stored = Literal["added", "updated", "kept"]
+
+PATIENCE_S = 10.0
+"""Others hold the lock for milliseconds; longer, and something is wrong with the folder."""
+
+LOOK_S = 0.02
+
+LOCK = ".lock"
+
+
+def bank_folder(name: str, path: str | None) -> Path | None:
+    """Where the bank is: `path`, or the default, in the user's cache; None for the name "none".
+
+    The default follows the XDG Base Directory Specification: $XDG_CACHE_HOME where that is an
+    absolute path, else ~/.cache.
+
+    Raises:
+        UserInputError: This user has no home folder in which it could be.
+    """
+    if name == "none":
+        return None
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    usual = Path(cache if os.path.isabs(cache) else "~/.cache") / "hotlap" / "bank"
+    folder = usual if path is None else Path(path)
+    try:
+        return folder.expanduser().absolute()
+    except RuntimeError as error:
+        raise UserInputError(
+            f"the bank cannot be in {folder}: {error}; name a folder with bank.path=FOLDER, or "
+            "switch the bank off with bank=none"
+        ) from None
+
+
+class Bank:
+    """A folder of frozen files.
+
+    Args:
+        path: The folder; it is made if it is not there.
+        note: Takes a sentence for the user.
+    """
+
+    def __init__(self, path: Path, note: Callable[[str], None]) -> None:
+        self.path = path
+        self._note = note
+        self._told: set[Path] = set()
+
+    def prepare(self) -> None:
+        """Make the folder; if it cannot be written that is told, and what it holds still counts."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            self.unwritable(error)
+
+    def unwritable(self, error: OSError) -> None:
+        """Tell, once, that nothing can be stored."""
+        self._tell(
+            self.path / LOCK,
+            f"the bank {self.path} cannot be written: {error.strerror or error}; nothing new is "
+            "kept there. Name another folder with bank.path=, or go without with bank=none",
+        )
+
+    def entries(self) -> list[Entry]:
+        """All entries, the newest first; what is none is told.
+
+        A folder that cannot be read holds none, and that is told too.
+        """
+        found = []
+        try:
+            paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
+        except (FileNotFoundError, NotADirectoryError):  # nothing was ever stored
+            return []
+        except OSError as error:
+            self._tell(self.path, f"the bank {self.path} cannot be read: {error.strerror}")
+            return []
+        for path in paths:
+            try:
+                found.append(Entry.read(path))
+            except NoEntry as error:
+                self._tell(path, f"{path} is no entry of the bank and is left alone: {error}")
+        return sorted(found, key=lambda entry: entry.date, reverse=True)
+
+    def find(self, facts: Mapping[str, Any], goal: Goal) -> Entry | None:
+        """The entry of this workload on this machine for such a goal, if there is one."""
+        key = (workload_of(facts), machine_of(facts), goal.key)
+        return next((entry for entry in self.entries() if entry.key == key), None)
+
+    def store(
+        self,
+        settings: Settings,
+        provenance: Mapping[str, Any],
+        keeps: Callable[[Entry], bool],
+    ) -> Stored:
+        """Add an entry, or replace the one with the same key unless `keeps` says it is as good.
+
+        An entry that is kept and was searched for with less than this study's time or knobs bears
+        this study's goal from now on: it has held its own against more.
+
+        Args:
+            settings: What was proven.
+            provenance: As a frozen file has it, with `facts` and `bank`.
+            keeps: Whether the old entry is as good.
+
+        Raises:
+            OSError: The folder cannot be written, or its lock is held for too long.
+        """
+        goal = Goal.from_dict(provenance["bank"]["goal"])
+        with self._locked():
+            old = self.find(provenance["facts"], goal)
+            if old is None:
+                path = self._free(provenance["facts"], goal)
+                frozen.dump(path, settings, provenance)
+                return "added"
+            if not keeps(old):
+                frozen.dump(old.path, settings, provenance)
+                return "updated"
+            if goal.answers(old.goal) and not old.goal.answers(goal):
+                more = {"bank": {**old.provenance["bank"], "goal": goal.to_dict()}}
+                frozen.dump(old.path, old.settings, {**old.provenance, **more})
+            return "kept"
+
+    def refute(self, entry: Entry, date: str) -> None:
+        """Mark an entry that no longer proves itself; it is offered to nobody any more.
+
+        Raises:
+            OSError: The folder cannot be written, or its lock is held for too long.
+        """
+        with self._locked():
+            now = self.find(entry.facts, entry.goal)
+            if now is not None and now.date == entry.date:  # nobody has replaced it meanwhile
+                more = {"bank": {**now.provenance["bank"], "refuted": date}}
+                frozen.dump(now.path, now.settings, {**now.provenance, **more})
+
+    def _tell(self, path: Path, text: str) -> None:
+        if path not in self._told:
+            self._told.add(path)
+            self._note(text)
+
+    def _free(self, facts: Mapping[str, Any], goal: Goal) -> Path:
+        """A name that no file has: a damaged one may lie under the first."""
+        stem = f"{workload_of(facts)}-{machine_of(facts)}-{goal.key}"
+        n = 1
+        while True:
+            path = self.path / (f"{stem}.yaml" if n == 1 else f"{stem}-{n}.yaml")
+            if not os.path.lexists(path):
+                return path
+            n += 1
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.path.mkdir(parents=True, exist_ok=True)
+        deadline = time.monotonic() + PATIENCE_S
+        with (self.path / LOCK).open("a") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(LOOK_S)
+            yield

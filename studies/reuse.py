@@ -1,0 +1,167 @@
+"""Reuse: what one study takes from the bank, and what it gives back.
+
+- An *exact hit* is an entry of this workload on this machine, for a goal that holds this study's.
+  The study proves it again by the confirm stage alone, and an ordinary search follows if it fails.
+- A *near hit* is any other entry of a similar workload (see studies/fingerprints.py), here or on
+  another machine, or of this one for another goal. The nearest ones are the search's first trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hotlap.settings import Settings
+from studies.ablate import differing
+from studies.bank import Bank
+from studies.entry import Entry
+from studies.fingerprints import distance, machine_of, similar, workload_of
+from studies.found import Found
+from studies.freezing import provenance_of
+from studies.goal import Goal
+from studies.protocols import Space
+
+MOST_NEAR = 3
+"""Each near hit costs a trial; the fourth one rarely tells more than the first three."""
+
+OUTCOMES = ("added", "updated", "hit", "kept", "unsatisfied")
+"""How a study ends for the bank, one of these: as Ascend's AOE counts them."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the bank knows for a study.
+
+    Attributes:
+        hit: The exact hit.
+        near: What the search may begin with, all within the space, nearest first; the hit's too.
+    """
+
+    hit: Entry | None = None
+    near: tuple[Settings, ...] = ()
+
+    def start(self, failed: bool) -> list[Settings]:
+        """What the search begins with; a hit that has just `failed` is no start."""
+        barred = self.hit.settings.key() if failed and self.hit is not None else None
+        return [settings for settings in self.near if settings.key() != barred]
+
+    @property
+    def sentence(self) -> str:
+        """What there is, for the user; empty if there is nothing."""
+        if self.hit is not None:
+            return (
+                f"the bank has settings for this workload on this machine, proven "
+                f"{self.hit.speedup:.2f}x on {self.hit.date[:10]}: {self.hit.path}"
+            )
+        if not self.near:
+            return ""
+        count = "one settings value" if len(self.near) == 1 else f"{len(self.near)} settings"
+        return f"the bank has nothing for this very study; {count} of similar ones start the search"
+
+
+class Reuse:
+    """The bank as one study uses it.
+
+    Args:
+        folder: The bank's folder; None for no bank.
+        facts: Of machine and workload.
+        job: What the command line named (conf/job_key.py).
+        goal: What the study is asked for.
+        space: The active search space.
+        refuse: Why settings are known to fail here; empty if they are not.
+        note: Takes a sentence for the user.
+
+    Attributes:
+        known: What the bank knows.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        facts: Mapping[str, Any],
+        job: str,
+        goal: Goal,
+        space: Space,
+        refuse: Callable[[Settings], str],
+        note: Callable[[str], None],
+    ) -> None:
+        # A study that an older hotlap began has no such facts.
+        self._bank = Bank(folder, note) if folder is not None and workload_of(facts) else None
+        self._facts = facts
+        self._job = job
+        self._goal = goal
+        self._space = space
+        self._refuse = refuse
+        self.known = self._looked_up()
+
+    def keep(self, found: Found, workload: str, origin: Mapping[str, Any]) -> dict[str, int]:
+        """Give the bank what was proven. Returns how the study ended for it: `OUTCOMES` -> 0 or 1.
+
+        Args:
+            found: What the study has found.
+            workload: Its name.
+            origin: What else belongs to the provenance: facts, versions, commit, study, date.
+
+        Returns:
+            Nothing without a bank, or if it cannot be written, which is told.
+        """
+        if self._bank is None:
+            return {}
+        outcome = "unsatisfied"
+        try:
+            if found.again:
+                outcome = "hit"
+            elif found.proof.found_better:
+                outcome = self._stored(self._bank, found, workload, origin)
+            elif found.again is False and self.known.hit is not None:
+                self._bank.refute(self.known.hit, str(origin["date"]))
+        except OSError as error:
+            self._bank.unwritable(error)
+            return {}
+        return {name: int(name == outcome) for name in OUTCOMES}
+
+    def _stored(self, bank: Bank, found: Found, workload: str, origin: Mapping[str, Any]) -> str:
+        proof, hit = found.proof, self.known.hit
+        failed = found.again is False and hit is not None
+
+        def keeps(old: Entry) -> bool:
+            if old.refuted or (failed and hit is not None and old.date == hit.date):
+                return False
+            settings = old.settings.key()
+            if settings == proof.winner.settings.key():
+                return True
+            beside = [arm for arm in proof.arms if arm.settings.key() == settings]
+            if beside:  # they ran in the same rounds: nothing tells more
+                return not beside[0].reasons and proof.as_good(beside[0], proof.winner)
+            return old.speedup >= proof.winner.speedup(proof.baseline).value
+
+        more = {"bank": {"job": self._job, "goal": self._goal.to_dict()}}
+        provenance = provenance_of(workload, proof, {**origin, **more})
+        return bank.store(proof.winner.settings, provenance, keeps)
+
+    def _looked_up(self) -> Known:
+        if self._bank is None:
+            return Known()
+        self._bank.prepare()
+        entries = self._bank.entries()
+        here = (workload_of(self._facts), machine_of(self._facts))
+        hits = [e for e in entries if e.key[:2] == here and not e.refuted and self._answers(e)]
+        near = [e for e in entries if similar(e.facts, self._facts)]
+        near.sort(key=lambda entry: distance(entry.facts, self._facts))
+        return Known(hits[0] if hits else None, self._starts(near))
+
+    def _answers(self, entry: Entry) -> bool:
+        """Whether the entry is the answer to this very study, and within its space."""
+        if not entry.goal.answers(self._goal) or self._refuse(entry.settings):
+            return False
+        moved = differing(self._space.nearest(entry.settings), entry.settings)
+        return all(self._goal.leaves_open(name) for name in moved)
+
+    def _starts(self, entries: list[Entry]) -> tuple[Settings, ...]:
+        near: dict[object, Settings] = {}
+        for entry in entries:
+            settings = self._space.nearest(entry.settings)
+            near.setdefault(settings.key(), settings)
+        return tuple(near.values())[:MOST_NEAR]

@@ -1,0 +1,64 @@
+"""What tests of the bank share: facts, goals, entries, and a study that has a bank."""
+
+from search_spaces import Knob
+from studies import Goal, Reuse
+
+MACHINE = {"device_name": "chip", "cpu": "chip", "cores": 2, "physical_cores": 2, "torch": "2.14"}
+WORKLOAD = {
+    "device": "cpu",
+    "model_digest": "abc",
+    "batch_size": 8,
+    "batch_shapes": ["float32 (8, 6)"],
+    "dataset_kind": "rows",
+    "optimizer": "SGD",
+    "n_parameters": 1000,
+    "batch_bytes": 100,
+    "conv2d": False,
+}
+FACTS = {**MACHINE, **WORKLOAD}
+LARGER = {**FACTS, "model_digest": "def", "n_parameters": 2000}
+ELSEWHERE = {**FACTS, "cpu": "another chip", "cores": 64}
+DATE = "2026-11-30T10:00:00+00:00"
+
+
+def goal_of(session, budget_s=None, n_trials=None):
+    """The goal of a simulated session."""
+    budget_s = session.budget.seconds if budget_s is None else budget_s
+    knobs = session.space.knobs
+    return Goal.of("throughput", {}, session.base, knobs, knobs, budget_s, n_trials)
+
+
+def origin_of(goal, facts=FACTS, speedup=2.0, date=DATE, **bank):
+    """Where an entry comes from."""
+    return {
+        "speedup": speedup,
+        "speedup_ci95": [0.9 * speedup, 1.1 * speedup],
+        "date": date,
+        "facts": facts,
+        "bank": {"job": "job", "goal": goal.to_dict(), **bank},
+    }
+
+
+def plain_goal(**changes):
+    """A goal over one knob."""
+    knob = Knob.from_mapping("num_workers", {"choices": [0, 2]})
+    values = {"objective": "throughput", "run": {}, "base": {}, "knobs": {knob.name: [0, 2]}}
+    return Goal(**{**values, "budget_s": 600.0, **changes})
+
+
+class Banked:
+    """A simulated study with a bank, from its look-up to what it gives back."""
+
+    def __init__(self, session, folder, facts=FACTS, goal=None):
+        self.session = session
+        self.goal = goal or goal_of(session)
+        self.reuse = Reuse(
+            folder, facts, "job", self.goal, session.space, lambda settings: "", session.seen.note
+        )
+        self.facts = facts
+
+    def studied(self, date=DATE, **options):
+        """What the study found, and how it ended for the bank."""
+        found = self.session.studied(known=self.reuse.known, **options)
+        counts = self.reuse.keep(found, "work", {"facts": self.facts, "date": date})
+        return found, [outcome for outcome, n in counts.items() if n]

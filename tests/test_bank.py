@@ -1,0 +1,67 @@
+"""The bank as a user meets it: tune twice, then train."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hotlap import frozen
+
+ROOT = Path(__file__).parents[1]
+LIMIT_S = 240
+
+pytestmark = pytest.mark.slow
+
+SAME = ["+model=digits_mlp", "tracking=none", "bank.path=bank"]
+STUDY = (
+    "search_space=[optimizer] window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=4m "
+    "confirm.n_best=1 runner.preload=[torch,sklearn.datasets]"
+).split()
+
+
+def run(entry, cwd, *words):
+    """What the entry script printed; it ends well."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / entry), *SAME, *words],
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def folders(cwd):
+    return sorted(path.parent for path in (cwd / "outputs").glob("*/*/result.json"))
+
+
+def results(cwd):
+    return [json.loads((folder / "result.json").read_text()) for folder in folders(cwd)]
+
+
+def test_the_second_study_is_much_shorter_and_ends_with_the_same_settings(tmp_path):
+    out = run("tune.py", tmp_path, *STUDY)
+    (first,) = results(tmp_path)
+    assert first["bank"] == {"added": 1, "updated": 0, "hit": 0, "kept": 0, "unsatisfied": 0}, out
+    assert "The bank: 1 added, 0 updated, 0 hit, 0 kept, 0 unsatisfied" in " ".join(out.split())
+    (kept,) = (tmp_path / "bank").glob("*.yaml")
+
+    out = run("tune.py", tmp_path, *STUDY)
+    _, second = results(tmp_path)
+    assert second["bank"]["hit"] == 1, out
+    one, two = (folder / "frozen.yaml" for folder in folders(tmp_path))
+    assert frozen.load(two) == frozen.load(one) == frozen.load(kept)
+    assert second["found_better"] and second["winner"]["speedup"]["low"] > 1
+    n_trials = [len(list((folder / "trials").iterdir())) for folder in folders(tmp_path)]
+    assert n_trials[1] < n_trials[0]
+
+    out = run("train.py", tmp_path, "max_steps=3")
+    told = " ".join(out.split())
+    assert "the bank has settings for this workload on this machine, proven" in told
+    assert f"settings={kept}" in out.replace("\n", "")
+    assert "settings default" in told  # offered, not applied
