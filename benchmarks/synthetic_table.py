@@ -1,13 +1,11 @@
 """A table of a machine that exists in numbers only, for trying what works on tables.
 
-    python -m benchmarks.synthetic_table synthetic.jsonl
+    python -m benchmarks.synthetic_table synthetic.jsonl --shape mixed
 
 It is marked as synthetic in its first line; no claim about hotlap's speed rests on it.
 
-Samples wait: a loader with w workers delivers up to `w / sample_s`, a model takes up to 400
-samples/s, and workers take cores from it. The layout helps, threads help or harm, a compiled model
-costs 10 s more before its first step, and half precision is hopeless here. 2 % noise between
-processes, 3 % between blocks, of which half lasts from one block to the next.
+benchmarks/synthetic_machine.py says how fast it is. 2 % noise between processes, 3 % between
+blocks, of which half lasts from one block to the next.
 """
 
 from __future__ import annotations
@@ -24,6 +22,12 @@ from typing import Any
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.synthetic_machine import (  # noqa: E402
+    SHAPES,
+    Machine,
+    compute_rate,
+    true_rate,
+)
 from hotlap.settings import Settings  # noqa: E402
 from runners.table_check import FORMAT  # noqa: E402
 
@@ -43,29 +47,11 @@ N_BLOCKS = 40
 PROCESS_NOISE, BLOCK_NOISE, LASTING = 0.02, 0.03, 0.5
 
 
-def true_rate(settings: Settings) -> float:
-    """Samples per second by construction."""
-    workers = settings.num_workers
-    loader = 60.0 if workers == 0 else 110.0 * workers * (1.05 if workers > 1 else 1.0)
-    compute = compute_rate(settings)
-    if workers == 0:
-        return 1 / (1 / loader + 1 / compute)
-    return (loader**-6 + compute**-6) ** (-1 / 6)  # the slower side, with a soft corner
-
-
-def compute_rate(settings: Settings) -> float:
-    """Samples per second that the model would take if it never waited."""
-    workers = settings.num_workers
-    compute = 400.0 - 12.0 * workers
-    compute *= 1.15 if settings.memory_format == "channels_last" else 1.0
-    compute *= 0.9 if settings.intraop_threads == 1 and workers < 4 else 1.0
-    compute *= 1.08 if settings.intraop_threads == 1 and workers >= 4 else 1.0
-    compute *= 0.07 if settings.amp == "bf16" else 1.0
-    return compute * (1.1 if settings.compile_mode == "default" else 1.0)
-
-
 def lines(
-    seed: int = 0, n_repeats: int = 2, knobs: Sequence[str] = tuple(SPACE)
+    seed: int = 0,
+    n_repeats: int = 2,
+    knobs: Sequence[str] = tuple(SPACE),
+    shape: str = "mixed",
 ) -> Iterator[dict[str, Any]]:
     """The table's lines; settings with 8 workers and long queues run out of memory.
 
@@ -73,11 +59,12 @@ def lines(
         seed: Of the noise.
         n_repeats: Processes for each settings value.
         knobs: Those of `SPACE` that are searched.
+        shape: One of `SHAPES`.
     """
     yield {
         "table": FORMAT,
         "synthetic": True,
-        "workload": {"name": "synthetic"},
+        "workload": {"name": "synthetic" if shape == "mixed" else f"synthetic_{shape}"},
         "settings": Settings().to_dict(),
         "space": {name: SPACE[name] for name in knobs},
         "facts": {"cores": 8, "default_intraop_threads": 8},
@@ -86,7 +73,7 @@ def lines(
     chance = random.Random(seed)
     for settings in every_settings(knobs):
         for _ in range(n_repeats):
-            yield _row(settings, chance)
+            yield _row(settings, chance, SHAPES[shape])
 
 
 def every_settings(knobs: Sequence[str] = tuple(SPACE)) -> Iterator[Settings]:
@@ -99,9 +86,9 @@ def every_settings(knobs: Sequence[str] = tuple(SPACE)) -> Iterator[Settings]:
             yield settings
 
 
-def _row(settings: Settings, chance: random.Random) -> dict[str, Any]:
-    rate = true_rate(settings) * (1 + chance.gauss(0, PROCESS_NOISE))
-    compile_s = 10.0 if settings.compile_mode == "default" else 0.5
+def _row(settings: Settings, chance: random.Random, machine: Machine) -> dict[str, Any]:
+    rate = true_rate(settings, machine) * (1 + chance.gauss(0, PROCESS_NOISE))
+    compile_s = machine.compile_s if settings.compile_mode == "default" else 0.5
     common = {
         "settings": settings.to_dict(),
         "startup_s": 1.5,
@@ -111,7 +98,7 @@ def _row(settings: Settings, chance: random.Random) -> dict[str, Any]:
     if settings.num_workers == 8 and settings.prefetch_factor == 4:
         reason = "DataLoader worker is killed by signal: Killed"
         return {**common, "outcome": "oom", "reason": reason, "wall_s": 6.0}
-    waits = 1 - true_rate(settings) / compute_rate(settings)
+    waits = 1 - true_rate(settings, machine) / compute_rate(settings, machine)
     first = {"steps": 1, "samples": BATCH, "seconds": compile_s + BATCH / rate}
     warmup = [_block(share * rate, 0.0, waits) for share in (0.8, 0.97, 1.0)]
     noise, blocks = 0.0, []
@@ -140,9 +127,16 @@ def _block(rate: float, noise: float, waits: float) -> dict[str, Any]:
     }
 
 
-def write(path: Path, seed: int = 0, knobs: Sequence[str] = tuple(SPACE)) -> Path:
+def write(
+    path: Path,
+    seed: int = 0,
+    n_repeats: int = 2,
+    knobs: Sequence[str] = tuple(SPACE),
+    shape: str = "mixed",
+) -> Path:
     """Write the table to `path`."""
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines(seed, knobs=knobs)))
+    made = lines(seed, n_repeats, knobs, shape)
+    path.write_text("".join(json.dumps(line) + "\n" for line in made))
     return path
 
 
@@ -153,5 +147,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("path", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--repeats", type=int, default=2, help="processes for each settings value")
+    parser.add_argument("--shape", choices=SHAPES, default="mixed")
     asked = parser.parse_args()
-    print(write(asked.path, asked.seed))
+    print(write(asked.path, asked.seed, asked.repeats, shape=asked.shape))

@@ -57,6 +57,7 @@ class ReplayRunner:
     Args:
         table: What was recorded.
         seed: Of the noise.
+        fresh: Whether each trial starts an interpreter of its own, and no fork server serves it.
 
     Attributes:
         trials: What was played, in order.
@@ -65,8 +66,9 @@ class ReplayRunner:
     recorded = True
     """Whether trials are recorded ones: only windows can be asked for."""
 
-    def __init__(self, table: Table, seed: int = 0) -> None:
+    def __init__(self, table: Table, seed: int = 0, fresh: bool = False) -> None:
         self.table = table
+        self._fresh = fresh
         self.trials: list[Played] = []
         self._seed = seed
         self._now_s = 0.0
@@ -134,7 +136,7 @@ class ReplayRunner:
         launch_s = row.seconds("overhead_s")
         if row.data.get("new_environment"):
             launch_s = table.overhead_s
-        if row.environment not in self._environments:
+        if self._fresh or row.environment not in self._environments:
             self._environments.add(row.environment)
             launch_s += table.server_start_s
         return launch_s

@@ -28,6 +28,9 @@ LEAST_SPREAD = 0.01
 EVERY_SHARE = 0.12
 """On a quiet machine the baseline is measured again after this share of the budget."""
 
+EVERY_TRIALS = 8
+"""And not before so many trials could have run, or a short study would measure little else."""
+
 
 class Anchor:
     """Follows the baseline's level.

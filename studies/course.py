@@ -23,7 +23,7 @@ from studies.ablate import (
     differing,
 )
 from studies.again import broken, prove_again
-from studies.anchor import EVERY_SHARE, Anchor
+from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
@@ -51,9 +51,13 @@ NUMERICS = 0.07
 """Of that, kept for the numerics of what is proven."""
 
 REPEATS = 2
-"""So often the baseline is measured again before the search, if that fits into its share."""
+"""So often the baseline is measured again before the search, or not at all if that does not fit
+into its share: the difference of two runs alone tells next to nothing of a spread."""
 
 NOISE_SHARE = 0.08
+
+USUAL_SPREAD = 0.02
+"""Processes are taken to differ so much where there was no time to see it."""
 
 DIAGNOSIS_SHARE = 0.06
 """Both sides of one settings value take at most this share, or are left out."""
@@ -124,7 +128,8 @@ class Course:
         # The last run of the baseline: the sides come right after it.
         if self._last is not None and (found := self._diagnose(base, self._last)):
             diagnoses["baseline"] = found
-        descent = Descent(self._space, _waits(first, diagnoses.get("baseline")))
+        waits = _waits(first, diagnoses.get("baseline"))
+        descent = Descent(self._space, waits, self._search.waits_of)
         guide = descent.propose if self._plan.guided else None
         self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         start = known.start(failed=again is not None)
@@ -177,18 +182,18 @@ class Course:
         repeats = [self._repeat(first)] if first else []
         typical_s = self._lab.typical_s()
         share_s = NOISE_SHARE * self._budget.seconds
-        n = min(REPEATS, int(share_s / typical_s)) if typical_s else REPEATS
+        n = REPEATS if REPEATS * typical_s <= share_s else 0
         if n:
             self._observer.stage("noise", "the baseline again: how much does the machine vary?")
         repeats += [repeat for _ in range(n) if (repeat := self._again(base))]
         if not repeats:
             return None
-        every_s = EVERY_SHARE * self._budget.seconds
+        every_s = max(EVERY_SHARE * self._budget.seconds, EVERY_TRIALS * typical_s)
         anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
             self._observer.note(anchor.noise.sentence(0))
-        self._search.expect_noise(anchor.noise.spread)
+        self._search.expect_noise(anchor.noise.spread if anchor.noise.n > 1 else USUAL_SPREAD)
         return anchor
 
     def _again(self, base: Settings) -> Repeat | None:

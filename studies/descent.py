@@ -7,10 +7,16 @@ the incumbent (the baseline or the expert, whichever is faster, then whatever be
 ones first, each value once. Then the sampler goes on, with these trials as its history.
 
 This is coordinate descent (Wright, "Coordinate descent algorithms", 2015) with one visit to each
-value, the order of the knobs coming from where the baseline waits.
+value. Which knobs come first is said by where the incumbent waits, trial by trial: a pipeline is as
+fast as its slower side, so what speeds up the other side gains nothing yet. Along a knob with an
+order (workers, threads) rates rise and then fall, so values are climbed from the incumbent's, and
+those behind one that lost come last. A loader that waits is given as many workers as would end the
+waiting if each brought as much as those that are there.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from hotlap.settings import Settings
 from studies.protocols import Space
@@ -40,10 +46,13 @@ Knobs that stand in neither list (how workers start, what is deterministic) seld
 left to the sampler."""
 
 WAITS = 0.1
-"""Above this share of waiting in the baseline the loader's knobs come first."""
+"""Above this share of waiting the loader's knobs come first."""
 
 NEVER_WAITS = 0.01
 """Below this share they cannot gain more than that, and are left to the sampler."""
+
+ORDERED = 3
+"""A knob of so many numbers or more is climbed; of two there is no way between."""
 
 
 class Descent:
@@ -52,29 +61,73 @@ class Descent:
     Args:
         space: The active search space.
         data_wait_share: The baseline's, 0..1.
+        waits_of: The same of other settings that were tried; None where it is not known. By
+            default the baseline's stands for all.
 
     Attributes:
-        order: Names of the knobs, the most likely to pay first.
+        order: Names of the knobs, the most likely to pay over the baseline first.
     """
 
-    def __init__(self, space: Space, data_wait_share: float) -> None:
+    def __init__(
+        self,
+        space: Space,
+        data_wait_share: float,
+        waits_of: Callable[[Settings], float | None] = lambda settings: None,
+    ) -> None:
         self._space = space
-        self.order: tuple[str, ...] = COMPUTE
-        if data_wait_share >= WAITS:
-            self.order = LOADER + COMPUTE
-        elif data_wait_share >= NEVER_WAITS:
-            self.order = COMPUTE + LOADER
+        self._share = data_wait_share
+        self._waits_of = waits_of
+        self.order: tuple[str, ...] = self._order(data_wait_share)
         self._tried: set[tuple[str, object]] = set()
 
     def propose(self, incumbent: Settings) -> Settings | None:
         """The next settings to try beside `incumbent`; None when every value had its turn."""
-        near = sorted(
-            (item for item in self._space.neighbours(incumbent) if item[0] in self.order),
-            key=lambda item: self.order.index(item[0]),
+        waits = self._waits_of(incumbent)
+        waits = self._share if waits is None else waits
+        order = self._order(waits)
+        near = [
+            (name, value, settings)
+            for name, value, settings in self._space.neighbours(incumbent)
+            if name in order and (name, value) not in self._tried
+        ]
+        likely = {
+            (name, value)
+            for name in order
+            for value in self._likely(name, [v for n, v, _ in near if n == name], incumbent, waits)
+        }
+        if not near:
+            return None
+        name, value, settings = min(
+            near, key=lambda item: (item[:2] not in likely, order.index(item[0]))
         )
-        for name, value, settings in near:
-            if (name, value) not in self._tried:
-                # The trial compares two values of the knob: neither needs another turn.
-                self._tried |= {(name, value), (name, getattr(incumbent, name))}
-                return settings
-        return None
+        # The trial compares two values of the knob: neither needs another turn.
+        self._tried |= {(name, value), (name, getattr(incumbent, name))}
+        return settings
+
+    def _order(self, waits: float) -> tuple[str, ...]:
+        if waits >= WAITS:
+            return LOADER + COMPUTE
+        # Fewer workers may do where the incumbent no longer waits, and leave it their cores.
+        return COMPUTE + LOADER if max(waits, self._share) >= NEVER_WAITS else COMPUTE
+
+    def _likely(
+        self, name: str, left: list[object], incumbent: Settings, waits: float
+    ) -> list[object]:
+        """Those of the untried values that come in the first turn."""
+        now = getattr(incumbent, name)
+        numbers = sorted(v for v in left if type(v) is int)
+        tried = [v for n, v in self._tried if n == name and type(v) is int]
+        if type(now) is not int or len(numbers) < len(left) or len(left) + len(tried) < ORDERED:
+            return left
+        above = [v for v in numbers if now < v < min((t for t in tried if t > now), default=v + 1)]
+        below = [v for v in numbers if max((t for t in tried if t < now), default=v - 1) < v < now]
+        if name != "num_workers":
+            return [*above[:1], *below[-1:]]
+        if waits < WAITS:
+            return list(below[-1:])
+        if now == 0 and len([t for t in tried if t > 0]) == 1:
+            # One worker alone hands over what the process had made itself, so it may lose where
+            # several win: the climb begins at one and not at none.
+            return numbers[len(numbers) // 2 :][:1]
+        aim = max(now, waits) / max(1 - waits, 1e-9)
+        return [v for v in above if v >= aim][:1] or above[-1:]

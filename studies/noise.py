@@ -28,6 +28,10 @@ from hotlap.measurement import t_quantile
 NOISY = 0.05
 """Above this spread or drift, the search compares each trial with a baseline next to it."""
 
+DRIFT_REPEATS = 4
+"""Three repeats come in order by chance once in three times: no drift is taken from fewer than so
+many, or a quiet machine's study would measure its baseline every second trial."""
+
 MOST_ROUNDS = 30
 """An effect that needs more rounds than that is out of reach."""
 
@@ -95,7 +99,8 @@ class Noise:
     @property
     def noisy(self) -> bool:
         """Whether neighbours in time have to be compared."""
-        return self.spread > NOISY or abs(self.drift) > NOISY or bool(self.modes)
+        drifts = self.n >= DRIFT_REPEATS and abs(self.drift) > NOISY
+        return self.spread > NOISY or drifts or bool(self.modes)
 
     def smallest_effect(self, n_rounds: int) -> float:
         """The smallest change (0.03 is 3 %) that `n_rounds` paired rounds can show."""

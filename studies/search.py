@@ -112,6 +112,16 @@ class Search:
         known = self._proposals.known(settings)
         return None if known is None else known.value
 
+    def waits_of(self, settings: Settings) -> float | None:
+        """The share of its time (0..1) that these settings' trial waited for data, if tried."""
+        shares = (
+            float(t.user_attrs["data_wait_share"])
+            for t in self._ledger.trials
+            if t.user_attrs.get("data_wait_share") is not None
+            and Settings.from_dict(t.user_attrs["settings"]).key() == settings.key()
+        )
+        return next(shares, None)
+
     def wall_s_of(self, settings: Settings) -> float:
         """Wall clock of the trial of these settings; 0 if there was none."""
         walls = (
@@ -211,6 +221,7 @@ class Search:
             "settings": trial.settings.to_dict(),
             "wall_s": trial.run.wall_s,
             "drift_factor": self._factor,
+            "data_wait_share": trial.run.measurement.data_wait_share,
             CONSTRAINTS: violations,
         }
         # Of a trial that failed, blocks are no rate that could be compared.

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.synthetic_table import lines, true_rate, write
+from benchmarks.synthetic_machine import true_rate
+from benchmarks.synthetic_table import lines, write
 from hotlap.job import Job, Window
 from hotlap.settings import Settings
 from runners.open_runner import open_runner

@@ -7,6 +7,7 @@ from test_search import rate
 from hotlap.settings import Settings
 from objectives import RunTime
 from studies import doubts_of
+from studies.anchor import EVERY_TRIALS
 from studies.gate import UNKNOWN
 
 
@@ -49,6 +50,21 @@ def test_the_stages_come_in_their_order_and_within_the_budget(replay):
     assert session.budget.spent() <= 900
     assert found.proof.found_better and not found.refused
     assert "10 steps on the same batches" in session.seen.notes
+
+
+def test_a_study_too_short_for_two_repeats_begins_its_search_at_once(replay):
+    session = replay(rate, budget_s=90, process_noise=0.01)
+    session.studied()
+    assert kinds(session)[:3] == ["baseline", "expert", "search"]
+
+
+def test_on_a_quiet_machine_a_short_study_measures_new_settings_and_not_the_baseline(replay):
+    session = replay(rate, budget_s=300, process_noise=0.005)
+    session.studied()
+    order = [t.kind for t in session.seen.trials if t.kind in ("repeat", "search")]
+    searching = order[order.index("search") :]
+    assert searching.count("search") >= 10
+    assert searching.count("repeat") <= searching.count("search") / EVERY_TRIALS + 1
 
 
 def test_what_is_frozen_was_proven_as_it_is_and_holds_few_settings(replay, tmp_path):

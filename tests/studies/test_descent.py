@@ -43,3 +43,57 @@ def test_a_value_that_was_tried_is_not_tried_again_from_a_new_incumbent():
     found = walk(Descent(Space(KNOBS, Settings()), 0.5), lambda s: s.num_workers > 0)
     assert [f.get("num_workers") for f in found].count(1) >= 1
     assert len(found) == len({tuple(f.items()) for f in found})
+
+
+WORKERS = [
+    Knob("num_workers", (0, 1, 2, 4, 8, 16)),
+    Knob("memory_format", ("contiguous", "channels_last")),
+]
+
+
+def proposals(waits_of, better=lambda settings: False, start=None):
+    """All proposals from `start`, where what waits is known of each settings value."""
+    descent = Descent(Space(WORKERS, Settings()), 0.5, waits_of)
+    incumbent, found = start or Settings(), []
+    while (settings := descent.propose(incumbent)) is not None:
+        found.append(settings)
+        incumbent = settings if better(settings) else incumbent
+    return found
+
+
+def test_as_many_workers_are_tried_as_would_end_the_waiting():
+    found = proposals(lambda s: 0.7, start=Settings(num_workers=2))
+    assert found[0].num_workers == 8  # 2 / (1 - 0.7) is 6.7, and 4 would not do
+    found = proposals(lambda s: 0.9)
+    assert found[0].num_workers == 16  # one worker beside the model instead of none: 9 of them
+
+
+def test_where_even_the_most_workers_would_not_do_they_are_tried():
+    assert proposals(lambda s: 0.99, start=Settings(num_workers=2))[0].num_workers == 16
+
+
+def test_as_soon_as_the_incumbent_no_longer_waits_the_models_knobs_are_next():
+    found = proposals(lambda s: 0.0 if s.num_workers else 0.75, better=lambda s: s.num_workers == 4)
+    assert found[0].num_workers == 4
+    assert found[1] == Settings(num_workers=4, memory_format="channels_last")
+    assert found[2].num_workers == 2  # fewer may do, and leave the model their cores
+
+
+def test_what_lies_behind_a_value_that_lost_comes_last():
+    found = proposals(lambda s: 0.4, start=Settings(num_workers=2))
+    assert [s.num_workers for s in found][:2] == [4, 2]  # 4 lost, then the layout with 2
+    assert found[1].memory_format == "channels_last"
+    assert {s.num_workers for s in found[2:]} == {0, 1, 8, 16}
+
+
+def test_what_is_not_known_of_the_incumbent_is_taken_from_the_baseline():
+    assert proposals(lambda s: None)[0].num_workers == 1
+
+
+def test_where_one_worker_lost_against_none_several_have_one_turn():
+    found = proposals(lambda s: 0.4)
+    assert [(s.num_workers, s.memory_format) for s in found][:3] == [
+        (1, "contiguous"),
+        (8, "contiguous"),
+        (0, "channels_last"),
+    ]

@@ -1,0 +1,123 @@
+"""Peers: what a good engineer would write in an afternoon instead of running hotlap.
+
+Each starts one fresh process for each trial, times a fixed window in it after the same warm-up as
+ours, and takes the settings with the best measured rate. They meet the recorded noise of ours, on
+the same virtual clock:
+
+- tpe, gp, random: Optuna's samplers with their own defaults, told of every trial;
+- exhaustive: every settings value once, in random order;
+- expert: the expert's settings by hand, and no search.
+
+What is decided in their favour: they pay nothing for the probe, for Optuna's own thinking and for
+proof; the baseline is their first trial; a knob that means nothing beside the others is not
+suggested (`Space.suggest`); a settings value is never paid twice, its known rate is told again. A
+failed trial is told as a rate of 0, so that the sampler stays away.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import optuna
+
+from hotlap.job import Job, Window
+from hotlap.settings import Settings
+from runners.replay import ReplayRunner
+from runners.table import Table
+from search_spaces import Knob, Space, expert, machine_facts
+
+SAMPLED = ("tpe", "gp", "random")
+NAMES = (*SAMPLED, "exhaustive", "expert")
+
+FIXED = Window(precision=1e-6)
+"""Our window with its whole length: none is so precise that it ends earlier."""
+
+NEVER_S = 1e9
+"""No trial is cut off by the study's end: what is not done by then does not count."""
+
+REPEATS = 5
+"""After so many known proposals in a row an engineer lets the dice choose something untried."""
+
+
+class Peer:
+    """One study of a peer on a table.
+
+    Args:
+        table: What was recorded.
+        seed: Of the sampler, the order and the noise.
+
+    Attributes:
+        runner: Where trials run; it has the clock and what was played.
+    """
+
+    def __init__(self, table: Table, seed: int) -> None:
+        self.runner = ReplayRunner(table, seed, fresh=True)
+        self._chance = random.Random(seed)
+        self._seed = seed
+        knobs = [Knob.from_mapping(name, knob) for name, knob in table.header["space"].items()]
+        self.space = Space(knobs, table.base)
+        self._rates: dict[object, float] = {}
+
+    def run(self, name: str, horizon_s: float) -> ReplayRunner:
+        """Play the peer `name` until all is tried or, but for `exhaustive`, until `horizon_s`."""
+        self.measure(self.space.base)
+        tries = self.order() if name == "exhaustive" else self.proposals(name)
+        for _ in tries:
+            if name != "exhaustive" and self.runner.clock() >= horizon_s:
+                break
+        return self.runner
+
+    def order(self) -> Iterator[float]:
+        """Every settings value once: yields its rate."""
+        every = list(self.space.grid())
+        self._chance.shuffle(every)
+        for settings in every:
+            yield self.measure(settings)
+
+    def proposals(self, name: str) -> Iterator[float]:
+        """What Optuna proposes, until nothing is left: yields rates."""
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        study = optuna.create_study(direction="maximize", sampler=sampler_of(name, self._seed))
+        study.enqueue_trial(self.space.params_of(self.space.base))
+        n_known, left = 0, {settings.key() for settings in self.space.grid()}
+        while left := left - self._rates.keys():
+            asked = study.ask()
+            settings = self.space.suggest(asked)
+            n_known = n_known + 1 if settings.key() in self._rates else 0
+            study.tell(asked, self.measure(settings))
+            if n_known >= REPEATS:
+                untried = [s for s in self.space.grid() if s.key() in left]
+                study.enqueue_trial(self.space.params_of(self._chance.choice(untried)))
+            yield self._rates[settings.key()]
+
+    def measure(self, settings: Settings) -> float:
+        """Samples per second in one window of a fresh process; 0 if it failed. Paid once."""
+        key = settings.key()
+        if key not in self._rates:
+            job = Job("peer", settings=settings.to_dict(), window=FIXED)
+            run = self.runner.run(job, Path(), lambda event: False, NEVER_S)
+            self._rates[key] = run.measurement.samples_per_s if run.outcome == "ok" else 0.0
+        return self._rates[key]
+
+
+def sampler_of(name: str, seed: int) -> optuna.samplers.BaseSampler:
+    """Optuna's sampler with its defaults; a Gaussian process knows that rates have noise."""
+    if name == "tpe":
+        return optuna.samplers.TPESampler(seed=seed)
+    if name == "random":
+        return optuna.samplers.RandomSampler(seed=seed)
+    with warnings.catch_warnings():  # its interface may change, which a test would show
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return optuna.samplers.GPSampler(
+            seed=seed, deterministic_objective=False, warn_independent_sampling=False
+        )
+
+
+def expert_settings(table: Table) -> Settings:
+    """What the expert sets by hand, as in tune.py: the point of the space nearest to the rule's."""
+    peer = Peer(table, 0)
+    facts = {**machine_facts(), **table.header.get("facts", {})}
+    return peer.space.nearest(expert(table.base, facts)[0])
