@@ -16,7 +16,7 @@ waiting if each brought as much as those that are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hotlap.settings import Settings
 from studies.protocols import Space
@@ -112,7 +112,7 @@ class Descent:
 
     def _likely(
         self, name: str, left: list[object], incumbent: Settings, waits: float
-    ) -> list[object]:
+    ) -> Sequence[object]:
         """Those of the untried values that come in the first turn."""
         now = getattr(incumbent, name)
         numbers = sorted(v for v in left if type(v) is int)
