@@ -34,12 +34,13 @@ class Interposition:
     Attributes:
         seen: What was found so far.
         notes: Imposed settings that could not be put in force.
+        patches: What was replaced, and is put back by `remove`.
     """
 
     def __init__(self, imposed: Imposed, observe: bool = False) -> None:
         self.seen = Seen()
         self.notes: list[Note] = []
-        self._patches = Patches()
+        self.patches = Patches()
         places = Places()
         self._switches = Switches(imposed, self.notes, self.seen, places)
         self._loaders = Loaders(imposed, self.notes, self.seen, places)
@@ -59,7 +60,7 @@ class Interposition:
             self._optimizers,
             self._own_ways,
         ):
-            part.install(self._patches)
+            part.install(self.patches)
         return self
 
     def roots(self) -> list[torch.nn.Module]:
@@ -78,7 +79,7 @@ class Interposition:
             backward(tensors, *args, **kwargs)
 
         # Tensor.backward looks it up there at each call.
-        self._patches.put(torch.autograd, "backward", heard)
+        self.patches.put(torch.autograd, "backward", heard)
 
     def listen_no_more(self) -> None:
         """What follows is nobody's business but hotlap's own."""
@@ -87,7 +88,7 @@ class Interposition:
 
     def remove(self) -> None:
         """Take everything away again; settings in force on objects that exist stay there."""
-        self._patches.undo()
+        self.patches.undo()
 
     def _made(self, optimizer: Optimizer) -> None:
         self._roots.made(optimizer)

@@ -25,6 +25,7 @@ from hotlap.interpose.nested import tensors
 from hotlap.interpose.pass_size import PassSize
 from hotlap.interpose.reach import reach
 from hotlap.interpose.seen import Seen
+from hotlap.script.attention import Attention
 from hotlap.script.follower import ScriptFollower
 from hotlap.script.timer import device_of
 from hotlap.settings import Settings, faults
@@ -51,6 +52,10 @@ class Probe(ScriptFollower):
     _loader: Any = None
     _begun = 0.0
     _n_units = 0
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._attention = Attention(self.interposition.patches)
 
     def begin(self, loader: Any) -> None:
         """Training has begun."""
@@ -134,9 +139,7 @@ class Probe(ScriptFollower):
             "conv2d": any(root.has_images for root in self.seen.roots),
             "batch_norm": any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in modules),
             "model_called": bool(modules),
-            "attention": False,
-            "sdpa_backends": [],
-            "sdpa_backends_float32": [],
+            **self._attention.facts(),
         }
 
 

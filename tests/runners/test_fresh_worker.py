@@ -94,12 +94,12 @@ def test_it_is_the_servers_process_in_all_but_torch(server, start, tmp_path):
 def test_torch_hears_what_the_script_writes_before_its_import(server, start, tmp_path):
     pid = start("""
         import os
-        os.environ["OMP_NUM_THREADS"] = "3"
+        os.environ["OMP_NUM_THREADS"] = "1"
         import torch
         (folder / "threads").write_text(str(torch.get_num_threads()))
     """)
     assert status(server, pid) == 7, (tmp_path / "worker.log").read_text()
-    assert (tmp_path / "threads").read_text() == "3"
+    assert (tmp_path / "threads").read_text() == "1"
 
 
 def test_an_error_is_in_the_log_and_the_exit_code(server, start, tmp_path):

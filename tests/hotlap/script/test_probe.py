@@ -68,3 +68,17 @@ def test_a_script_that_does_not_train_is_invalid(scripts):
     found = scripts.run("import torch", kind="probe")
     assert found.outcome == "invalid"
     assert "no torch.optim optimizer" in found.reason
+
+
+def test_the_attention_kernels_of_a_model_that_calls_it(scripts):
+    text = TRAINING.replace("loss = nn.functional.mse_loss(model(x), y)", "loss = attend(model(x))")
+    text += """
+def attend(x):
+    q = x.reshape(1, 1, 8, 1).expand(1, 1, 8, 8)
+    return nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).mean()
+
+train(100)
+"""
+    facts = scripts.facts(text)
+    assert facts["attention"] is True
+    assert {"math", "flash"} <= set(facts["sdpa_backends_float32"])
