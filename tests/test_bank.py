@@ -15,11 +15,15 @@ LIMIT_S = 240
 
 pytestmark = pytest.mark.slow
 
-SAME = ["+model=digits_mlp", "tracking=none", "bank.path=bank"]
+CONF = ROOT / "examples" / "waiting_samples" / "conf"
+SAME = ["--config-dir", str(CONF), "+model=waiting", "tracking=none", "bank.path=bank"]
 STUDY = (
-    "search_space=[optimizer] window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=4m "
-    "confirm.n_best=1 runner.preload=[torch,sklearn.datasets]"
+    "search_space=[dataloader] search_space.num_workers.choices=[0,8] "
+    "~search_space.prefetch_factor ~search_space.persistent_workers ~search_space.in_order "
+    "~search_space.multiprocessing_context ~search_space.pin_memory ~search_space.non_blocking "
+    "window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=3m confirm.n_best=1"
 ).split()
+"""Samples that wait, and workers: a gain that no noise hides."""
 
 
 def run(entry, cwd, *words):
