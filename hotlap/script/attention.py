@@ -18,7 +18,7 @@ HALF = torch.bfloat16
 
 
 class Attention:
-    """Hears the calls of `scaled_dot_product_attention`, and tries each kernel on the last one.
+    """Hears `scaled_dot_product_attention`, and tries each kernel on its last call.
 
     Args:
         patches: What was replaced, and is put back in the end.
@@ -38,7 +38,7 @@ class Attention:
         patches.put(functional, "scaled_dot_product_attention", heard)
 
     def facts(self) -> dict[str, Any]:
-        """`attention`, `sdpa_backends` and `sdpa_backends_float32` of hotlap/inspect_workload.py."""
+        """`attention`, `sdpa_backends`, `sdpa_backends_float32`: as in hotlap/inspect_workload.py."""
         names = SDPA_BACKENDS if self._last is not None else {}
         full = [name for name, kernel in names.items() if self._runs(kernel, None)]
         half = [name for name, kernel in names.items() if self._runs(kernel, HALF)]
