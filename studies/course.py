@@ -215,8 +215,9 @@ class Course:
         changed = differing(best, base)
         if not changed:
             return None
-        many = f"{len(changed)} changed settings" if len(changed) > 1 else "one changed setting"
-        self._observer.stage("ablate", f"what does each of the {many} bring?")
+        many = f"each of the {len(changed)} changed settings"
+        what = many if len(changed) > 1 else "the one changed setting"
+        self._observer.stage("ablate", f"what does {what} bring?")
         # Without what makes it fast it is as slow as the baseline.
         known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
         trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
