@@ -45,9 +45,10 @@ class Timer(ScriptFollower):
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """One more unit."""
         if self._timer is None:
-            assert self._holding is not None, "nothing else waits with the warm-up"
-            if self._holding.keep(batch):
-                self.ending.guard(lambda: self._time(self._holding.loader))
+            holding = self._holding
+            assert holding is not None, "nothing else waits with the warm-up"
+            if holding.keep(batch):
+                self.ending.guard(lambda: self._time(holding.loader))
             return
         try:
             self._timing.send((n_samples, loss))
@@ -135,4 +136,4 @@ class Timer(ScriptFollower):
 
 def device_of(kind: str) -> torch.device:
     """The current device of this kind."""
-    return torch.device(kind, torch.cuda.current_device() if kind == "cuda" else None)
+    return torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)
