@@ -74,7 +74,7 @@ def test_the_attention_kernels_of_a_model_that_calls_it(scripts):
     text = TRAINING.replace("loss = nn.functional.mse_loss(model(x), y)", "loss = attend(model(x))")
     text += """
 def attend(x):
-    q = x.reshape(1, 1, 8, 1).expand(1, 1, 8, 8)
+    q = x.reshape(1, 1, 8, 1) * torch.ones(8)
     return nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).mean()
 
 train(100)
