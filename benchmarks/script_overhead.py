@@ -5,12 +5,14 @@
 
 The script (benchmarks/overhead_script.py) times its own steps. It runs plain, under `hotlap run`
 with a settings file that changes nothing, and plain once more; each in a fresh process, in a new
-random order in each round. The last arm is the control: what it shows is the machine's noise.
+random order in each round. The last arm is the control: what it shows is the machine's noise. With
+one OpenMP thread: threads that spin differ by ten percent from process to process, on two cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import subprocess
 import sys
@@ -39,7 +41,8 @@ def seconds(kind: str, arm: str, settings: Path) -> tuple[float, float]:
     script = str(ROOT / "benchmarks" / "overhead_script.py")
     under = ["-m", "hotlap", "run", "--settings", str(settings)] if arm == "hotlap" else []
     words = [sys.executable, *under, script, kind, str(STEPS[kind])]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     wall_s, cpu_s = done.stdout.split()[-2:]
     return float(wall_s), float(cpu_s)
 
