@@ -38,7 +38,7 @@ class Attention:
         patches.put(functional, "scaled_dot_product_attention", heard)
 
     def facts(self) -> dict[str, Any]:
-        """`attention`, `sdpa_backends`, `sdpa_backends_float32`: as in hotlap/inspect_workload.py."""
+        """`attention`, `sdpa_backends`, `sdpa_backends_float32`: see hotlap/inspect_workload.py."""
         names = SDPA_BACKENDS if self._last is not None else {}
         full = [name for name, kernel in names.items() if self._runs(kernel, None)]
         half = [name for name, kernel in names.items() if self._runs(kernel, HALF)]
