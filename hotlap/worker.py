@@ -174,7 +174,8 @@ def build(dotted: str, args: dict[str, Any]) -> Workload:
 
 def failure(error: BaseException, job: Job) -> dict[str, str]:
     """A failed event's values: the outcome, one readable line, the traceback."""
-    texts = [f"{type(e).__name__}: {e}".strip() for e in _chain(error)]
+    chain = _chain(error)
+    texts = [f"{type(e).__name__}: {e}".strip() for e in chain]
     no_shared_memory = next(filter(SHARED_MEMORY.search, texts), None)
     no_memory = next(filter(OUT_OF_MEMORY.search, texts), None)
     if isinstance(error, Diverged):
@@ -183,7 +184,7 @@ def failure(error: BaseException, job: Job) -> dict[str, str]:
         outcome, line = "invalid", " ".join(str(error).split())
     elif no_shared_memory:
         outcome, line = "oom", shared_memory_hint(job.settings, no_shared_memory)
-    elif no_memory or isinstance(error, MemoryError):
+    elif no_memory or any(isinstance(e, MemoryError) for e in chain):
         line = _first_line(no_memory or texts[0])
         outcome, line = "oom", f"{line} (peak host memory {peak_host_bytes() // 2**20} MiB)"
     else:

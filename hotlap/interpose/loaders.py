@@ -1,7 +1,7 @@
 """DataLoaders of a script: imposed arguments at their making, batches counted as they come.
 
 `DataLoader.__init__` is replaced on the class, so subclasses, loaders that a library makes anew and
-names imported before are reached. Nothing is put on the objects, so they pickle as ever, and no
+names imported before are reached. Nothing is put on the loaders, so they pickle as ever, and no
 random number is drawn.
 """
 
@@ -36,6 +36,10 @@ STREAM = (
 )
 DEFAULTS = {"prefetch_factor": Settings.prefetch_factor}
 """Arguments whose default torch works out itself."""
+
+HELD = "_hotlap_loader"
+"""An iterator's attribute while its pass lasts: in `for x in DataLoader(...)` nobody else holds the
+loader. Not longer, since a loader that keeps its workers holds its iterator."""
 
 THEIRS = ("dataset", "sampler", "batch_sampler", "collate_fn", "generator")
 """Arguments that only the script gives: compared by identity, never by their own `==`."""
@@ -86,6 +90,7 @@ class Loaders:
             if (seen := watcher._loaders.get(loader)) is not None:
                 iterators[self] = seen
                 theirs[self] = weakref.ref(loader)
+                vars(self)[HELD] = loader
                 seen.n_iterators += 1
 
         @functools.wraps(again)
@@ -94,6 +99,7 @@ class Loaders:
             # with workers for its first one.
             again(self, loader, first_iter)
             if not first_iter and (seen := iterators.get(self)) is not None:
+                vars(self)[HELD] = loader
                 seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
                     # The script's own loader makes a new iterator, which draws its seed here; a
@@ -114,6 +120,7 @@ class Loaders:
                     watcher._workers.batch(loader, ended=True)
                 if listener is not None and seen is not None:
                     listener.ends(seen)
+                vars(self).pop(HELD, None)
                 raise
             if seen is not None:
                 seen.n_batches += 1

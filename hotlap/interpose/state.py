@@ -100,10 +100,9 @@ def changed_by_drawing(dataset: Any, collate_fn: Any) -> str:
     ready, _, _ = select.select([read], [], [], TRY_S)
     answer = os.read(read, 65536).decode() if ready else ""
     os.close(read)
-    os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(
-        ChildProcessError
-    ):  # a handler of the script's own may have been first
+    # A SIGCHLD handler of the script's own may have been first.
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     return answer
 

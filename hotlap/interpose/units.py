@@ -5,8 +5,8 @@ Steps are not batches: a GAN steps twice on each, with accumulation one step has
 that makes its batches itself has no such border; there a unit is one step of its first optimizer.
 
 All time counts but what lies between the last thing that training did and the moment it goes on, if
-meanwhile a pass ended, a root was called without gradients, or another loader gave batches: that
-was an evaluation, a picture, a checkpoint. It is decided when training goes on:
+meanwhile a pass ended, a root was called without gradients, or another loader's pass began and it
+gave batches: that was an evaluation, a picture, a checkpoint. It is decided when training goes on:
 
 - A batch that was not trained on, with a root called without gradients, belongs to an evaluation on
   the training loader itself.
@@ -28,7 +28,12 @@ from hotlap.interpose.seen import LoaderSeen
 from hotlap.queue_depth import ready_batches
 
 OTHERS = 2
-"""One batch of another loader may be half of what is trained on; so many in a row are not."""
+"""One batch of another loader may be half of what is trained on. So many in a row are not if its
+pass began with them: two loaders that give some batches for each step began long before."""
+
+MOVED_ON, MOVED_ON_S = 16, 5.0
+"""After so many steps on other loaders' batches, and seconds without one of its own, the script has
+done with the loader before. A short pass over another one belongs to those who take turns."""
 
 
 class Follower(Protocol):
@@ -39,6 +44,9 @@ class Follower(Protocol):
 
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """A unit is done: its samples, where its last backward pass began, its last batch."""
+
+    def moved_on(self, seen: LoaderSeen) -> None:
+        """The script trains on with another loader, and no longer with the one before."""
 
 
 @dataclass
@@ -84,6 +92,7 @@ class Units:
         self._n_given = 0
         self._pass_ended = False
         self._asked_at = 0.0
+        self._begins_late = False  # its iterator was made before an evaluation
         self._unit_at = 0.0
         self._unit = Unit()
         self._trained = False
@@ -93,6 +102,9 @@ class Units:
         self._idle = False  # as far as it is known, training has done with what it has
         self._other_at: float | None = None
         self._n_other = 0
+        self._other_began = False
+        self._n_foreign = 0  # steps on others' batches in a row
+        self._foreign: LoaderSeen | None = None  # who gave the last batch, if another loader did
         self.wait_s = 0.0
         self.now = 0.0
         self.n_taken = 0
@@ -131,10 +143,12 @@ class Units:
         """A pass begins."""
         now = self._clock()
         if self._is_other(seen):
+            self._other_began |= self._idle
             self._other(now)
             return
         self._asked_at = now
         self._pass_size, self._n_given, self._pass_ended = None, 0, False
+        self._begins_late = False
 
     def asks(self, seen: LoaderSeen) -> None:
         """A batch is asked for: the border between two units."""
@@ -142,8 +156,8 @@ class Units:
         if self._is_other(seen):
             self._other(now)
             return
-        if self._n_given:  # else asked for when the pass began, workers' start included
-            self._asked_at = now
+        if self._n_given or self._begins_late:
+            self._asked_at = now  # else it was when the pass began, workers' start included
         if not self._begun:
             return
         if self._trained:
@@ -160,7 +174,9 @@ class Units:
         """A batch has come."""
         if self._is_other(seen):
             self._n_other += 1
+            self._foreign = seen
             return
+        self._foreign, self._n_foreign = None, 0
         now = self._clock()
         if not self._begun:
             self._candidate, self._unit = (seen, loader), Unit()
@@ -188,9 +204,12 @@ class Units:
 
     def forward(self, module: Any, trains: bool) -> None:
         """A root is called."""
+        self._begins_late |= not trains and not self._n_given
         if not self._begun:
             if trains and self._first_forward_at is None:
                 self._first_forward_at = self._clock()
+        elif trains and self._trains is not None and self._foreign is not None:
+            pass  # an evaluation that forgets no_grad and eval; if it trains, a step will tell
         elif trains:
             self._goes_on()
             self._idle = self._trains is not None
@@ -217,8 +236,14 @@ class Units:
         if self._trains is not None:
             if self._pass_ended:  # its last batches were fetched ahead
                 self._over(self._clock())
-        elif self._optimizer is not None and self._optimizer() is optimizer:
-            self._unit = Unit(0.0, self._clock(), 1, 1)
+            if self._foreign is not None:
+                self._n_foreign += 1
+                long = self._clock() - self._asked_at > MOVED_ON_S
+                if long and self._n_foreign >= MOVED_ON:
+                    self._follower.moved_on(self._foreign)
+        elif self._is_first(optimizer):
+            self._unit_at = self._clock()
+            self._unit = Unit(0.0, self._unit_at, 1, 1)
             self._looks_always, self._looked = self._looked, False
             self._close()
 
@@ -234,6 +259,15 @@ class Units:
 
     def _is_other(self, seen: LoaderSeen) -> bool:
         return self._begun and seen is not self._trains
+
+    def _is_first(self, optimizer: Any) -> bool:
+        """Whether without a loader this optimizer's steps are the units."""
+        first = self._optimizer() if self._optimizer is not None else None
+        self._n_foreign = 0 if first is optimizer else self._n_foreign + 1
+        long = self._clock() - self._unit_at > MOVED_ON_S
+        if first is None or (long and self._n_foreign >= MOVED_ON):
+            first, self._optimizer = optimizer, weakref.ref(optimizer)  # a fold, or another phase
+        return first is optimizer
 
     def _begin(self, optimizer: Any) -> None:
         loader = None
@@ -252,10 +286,10 @@ class Units:
         """Training goes on: since when?"""
         at = self._clock() if self._trains is None else self._unit_at
         if self._other_at is not None:
-            if self._n_other >= OTHERS and at > self._other_at:
+            if self._was_other() and at > self._other_at:
                 self._stop(self._other_at)
             self._other_at = None
-        self._n_other = 0
+        self._n_other, self._other_began = 0, False
         if self._stopped_at is not None:
             self._paused_s += max(0.0, at - self._stopped_at)
             self._stopped_at = None
@@ -270,7 +304,11 @@ class Units:
         """Training has stopped for a while, that is sure."""
         if self._other_at is None:
             self._other_at = now
-        self._n_other = OTHERS
+        self._n_other, self._other_began = OTHERS, True
+
+    def _was_other(self) -> bool:
+        """Whether what was done meanwhile is no training."""
+        return self._n_other >= OTHERS and self._other_began
 
     def _stop(self, at: float) -> None:
         if self._stopped_at is None:
@@ -278,7 +316,7 @@ class Units:
 
     def _close(self) -> None:
         """The open unit is done."""
-        if self._other_at is not None and self._n_other >= OTHERS:
+        if self._other_at is not None and self._was_other():
             self._stop(self._other_at)
             self._other_at = None
         unit, self._unit = self._unit, Unit()

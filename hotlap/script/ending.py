@@ -7,6 +7,7 @@ workers and all else that it started is the fork server's to kill.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -35,17 +36,22 @@ class Ending:
 
     def answer(self, event: str, **values: Any) -> NoReturn:
         """End with this event."""
-        self._emit(event, **values)
-        self._exit(0)
+        try:
+            self._emit(event, **values)
+        finally:
+            self._exit(0)
 
     def fail(self, error: BaseException) -> NoReturn:
         """End as failed."""
-        from hotlap.worker import failure  # imports torch, and the script may not have done so
+        try:
+            from hotlap.worker import failure  # imports torch, and the script may not have done so
 
-        if error is not self._raised and not isinstance(error, HotlapError):
-            traceback.print_exception(error)  # of hotlap's own; the script's has been shown
-        self._emit("failed", **failure(error, self._job))
-        self._exit(1)
+            if error is not self._raised and not isinstance(error, HotlapError):
+                with contextlib.suppress(Exception):  # the script has taken standard error away
+                    traceback.print_exception(error)  # of hotlap's own; its own has been shown
+            self._emit("failed", **failure(error, self._job))
+        finally:
+            self._exit(1)
 
     def guard(self, action: Callable[[], None]) -> None:
         """Do `action`, and fail if it raises: the script must not get hold of the error."""
@@ -71,8 +77,9 @@ class Ending:
         return self._raised
 
     def _exit(self, code: int) -> NoReturn:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # the script may have closed it, or put in its own
+                stream.flush()
         if os.getpid() != self._pid:
             # A process that the script has forked trains: its parent would only wonder.
             os.kill(self._pid, signal.SIGKILL)

@@ -8,7 +8,7 @@ from hotlap.errors import InvalidTrial
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.interposition import Interposition
 from hotlap.interpose.listener import Listener
-from hotlap.interpose.seen import Seen
+from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.units import Units
 from hotlap.job import EventLog, Job
 from hotlap.scratch import Scratch
@@ -65,6 +65,20 @@ class ScriptFollower:
 
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """A unit is done."""
+
+    def moved_on(self, seen: LoaderSeen) -> None:
+        """The script trains on with another loader: what comes now is another training."""
+        self.ending.guard(lambda: self._moved_on(seen))
+
+    def _moved_on(self, seen: LoaderSeen) -> None:
+        try:
+            self.script_ended()
+        except InvalidTrial:
+            raise InvalidTrial(
+                "the script went on to train with another loader "
+                f"({seen.where}) before its speed with the first one was known; let its first part "
+                "be longer, or leave it out"
+            ) from None
 
     def script_ended(self) -> None:
         """The script has ended, and this follower has not answered yet.

@@ -28,6 +28,7 @@ from hotlap.interpose.launch import Script, launch
 from hotlap.job import EventLog, Job
 from hotlap.scratch import Scratch, scratch
 from hotlap.script.ending import Ending
+from hotlap.script.process_group import allow_own_group
 from hotlap.terminal import take_terminal
 
 if TYPE_CHECKING:
@@ -78,22 +79,28 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
     if order.get("scratch"):
         covered = scratch(Path.cwd(), folder)
     ending.hear_errors()
+    allow_own_group()
     begin(imposed, installed, observe=job.kind == "probe")
     sys.path.insert(0, "")  # the place that the script's folder takes
     code: Any = 0
+    cause: BaseException | None = None
     try:
         launch(Script(order["target"], order["is_module"], list(order["args"])))
     except UserInputError as error:
         raise InvalidTrial(str(error)) from None
     except SystemExit as stop:
-        code = stop.code
+        code, cause = stop.code, stop.__context__
     for thread in threading.enumerate():  # as Python does at its end
         if thread is not threading.main_thread() and not thread.daemon:
             thread.join()
     if ending.raised is not None:
         ending.fail(ending.raised)
     if code:
-        raise RuntimeError(f"the script ended with exit code {code} before it was measured")
+        sentence = f"the script ended with exit code {code} before it was measured"
+        if cause is None:
+            raise RuntimeError(sentence)
+        # It has an excepthook of its own, or exits where it has caught an error (Hydra does).
+        raise RuntimeError(f"{sentence}, by {type(cause).__name__}: {cause}") from cause
     if not followers:
         raise InvalidTrial("the script ended and never imported torch, so there is nothing to tune")
     followers[0].script_ended()

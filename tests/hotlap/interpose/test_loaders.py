@@ -1,7 +1,9 @@
 """Loader settings reach every DataLoader; what clashes is changed together, the rest is kept."""
 
+import gc
 import inspect
 import pickle
+import weakref
 
 import pytest
 import torch
@@ -155,3 +157,37 @@ def test_without_interposition_torch_is_as_it_was(interpose):
     interposition.remove()
     after = DataLoader.__init__, torch.nn.Module.__call__, torch.optim.Optimizer.__init__
     assert after == before and DataLoader(ROWS).num_workers == 0
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_loader_that_nobody_holds_is_heard_during_its_pass(interpose, num_workers, keeps):
+    class Ears:
+        begins = asks = ends = lambda self, seen: None
+
+        def __init__(self):
+            self.given = []
+
+        def gives(self, seen, loader, iterator, batch):
+            self.given.append(loader.batch_size)
+
+    interposition, ears = interpose(), Ears()
+    interposition._loaders.listener = ears
+    persistent = keeps and num_workers > 0
+    for _ in range(2):
+        for _ in DataLoader(ROWS, 6, num_workers=num_workers, persistent_workers=persistent):
+            pass
+    assert ears.given == [6] * 8
+
+
+def test_a_loader_is_let_go_when_its_pass_is_over(interpose):
+    interpose()
+    loader = DataLoader(ROWS, 6, num_workers=1, persistent_workers=True)
+    list(loader)
+    iterator = weakref.ref(loader._iterator)
+    gc.disable()  # it has to go by itself, and with it its workers
+    try:
+        del loader
+        assert iterator() is None
+    finally:
+        gc.enable()

@@ -3,7 +3,7 @@
 import pytest
 
 from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.units import Units
+from hotlap.interpose.units import MOVED_ON, Units
 
 ASK, FORWARD, STEP = 1.0, 2.0, 3.0
 """Virtual seconds of each part; a unit takes 6."""
@@ -31,6 +31,7 @@ class Script:
         self.now = 100.0
         self.finished = []
         self.begun = None
+        self.moved_on_to = None
         self.units = Units(self, lambda: self.now)
         self.training = Loader(5)
         self.seen = {}
@@ -40,6 +41,9 @@ class Script:
 
     def done(self, n_samples, loss, batch):
         self.finished.append((n_samples, self.units.clock()))
+
+    def moved_on(self, seen):
+        self.moved_on_to = seen
 
     def does(self, seconds):
         self.now += seconds
@@ -272,3 +276,95 @@ def test_a_loader_that_drops_the_rest(script):
     script.training = Loader(2, n_samples=2 * BATCH + 1, drop_last=True)
     script.train_pass()
     assert [n for n, _ in script.finished] == [BATCH, BATCH]
+
+
+def test_several_loaders_that_give_batches_for_each_step(script):
+    others = [Loader(100), Loader(100)]
+    for loader in [*others, script.training]:
+        script.begins(loader)
+    for _ in range(5):
+        for loader in [*others, others[1], script.training]:
+            script.takes(loader)
+        script.forward()
+        script.step()
+    script.ends(script.training)
+    assert script.seconds == [UNIT + 3 * ASK] * 4 + [UNIT]
+
+
+def test_an_evaluation_that_calls_no_root_between_two_steps_is_no_training(script):
+    def between(i):
+        script.begins(other)
+        for _ in range(3):
+            script.takes(other, 7.0)
+        script.ends(other)
+
+    other = Loader(3)
+    script.train_pass(between)
+    assert script.seconds == [UNIT] * 5
+
+
+def test_a_script_that_trains_on_with_another_loader(script):
+    other = Loader(1000)
+    script.train_pass()
+    script.begins(other)
+    for _ in range(MOVED_ON):
+        assert script.moved_on_to is None
+        script.train(other)
+    assert script.moved_on_to is script.of(other)
+
+
+def test_loaders_that_take_turns(script):
+    other = Loader(1000)
+    script.begins(script.training)
+    script.begins(other)
+    for _ in range(5):
+        script.train()
+        for _ in range(MOVED_ON - 1):
+            script.train(other)
+    assert script.moved_on_to is None
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_evaluation_with_gradients_and_in_training_mode_is_no_training(script, ends):
+    def evaluate():
+        script.begins(other)
+        for _ in range(3):
+            script.takes(other, 7.0)
+            script.forward(seconds=11.0)
+        script.ends(other)
+
+    other = Loader(3)
+    for _ in range(2):
+        script.train_pass(lambda i: None if ends else evaluate())
+        if ends:
+            evaluate()
+    assert script.seconds == [UNIT] * 10
+
+
+def test_an_evaluation_between_a_passs_begin_and_its_first_batch_is_no_training(script):
+    script.train_pass()
+    script.begins(script.training)
+    script.evaluate(Loader(3))
+    for _ in range(5):
+        script.train()
+    script.ends(script.training)
+    assert script.seconds == [UNIT] * 10
+
+
+def test_without_a_loader_a_new_optimizer_takes_the_place_of_one_that_is_gone(script):
+    folds = [Optimizer(), Optimizer()]
+    for i in range(2):
+        for _ in range(3):
+            script.forward()
+            script.units.stepped(folds[i])
+        folds[i] = None
+    assert script.seconds == [FORWARD] * 6
+
+
+def test_without_a_loader_a_new_optimizer_takes_the_place_of_one_that_rests(script):
+    script.forward()
+    script.step()
+    for _ in range(MOVED_ON + 3):
+        script.forward()
+        script.step("other")
+    assert script.seconds == [UNIT - ASK, MOVED_ON * (UNIT - ASK), *[UNIT - ASK] * 3]

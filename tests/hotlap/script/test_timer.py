@@ -228,3 +228,58 @@ def test_a_script_without_a_loader_has_no_sides(scripts):
     text += "while True:\n    (p * p).sum().backward()\n    o.step()"
     assert scripts.run(text, side="loader").outcome == "invalid"
     assert scripts.run(text, side="compute").outcome == "invalid"
+
+
+def test_a_loader_that_only_the_loop_holds(scripts):
+    text = TRAINING.replace("for x, y in loader:", "for x, y in DataLoader(rows, 16):")
+    measured = ok(scripts.run(text + "train(100_000)"))
+    assert measured.samples_per_step == 16
+    assert measured.n_epoch_steps == 4
+
+
+@pytest.mark.parametrize("stream", ["None", "open('out', 'w')", "Own()"])
+def test_standard_streams_of_its_own(scripts, stream):
+    text = "import sys\nclass Own:\n    def write(self, text):\n        return len(text)\n"
+    text += f"sys.stdout = sys.stderr = {stream}\n"
+    text += "if hasattr(sys.stdout, 'close'):\n    sys.stdout.close()\n"
+    ok(scripts.run(text + TRAINING + "train(100_000)"))
+
+
+def test_an_error_that_it_catches_and_exits_with_is_named(scripts):
+    text = "import sys\ntry:\n    open('nothing here')\nexcept OSError:\n    sys.exit(4)\n"
+    found = scripts.run(text)
+    assert found.outcome == "crash"
+    assert "exit code 4" in found.reason and "nothing here" in found.reason
+
+
+def test_an_excepthook_of_its_own_hides_no_error(scripts):
+    found = scripts.run("import sys\nsys.excepthook = print\nraise MemoryError('all of it')")
+    assert found.outcome == "oom"
+    assert "all of it" in found.reason
+
+
+def test_a_script_that_buries_children_itself(scripts):
+    text = """
+import os, signal
+
+def bury(*_):
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+signal.signal(signal.SIGCHLD, bury)
+"""
+    text += TRAINING.replace("TensorDataset(torch", "Rows(torch").replace(
+        "torch.manual_seed(0)", "class Rows(TensorDataset):\n    pass\n"
+    )
+    found = scripts.run(text + "train(100_000)", settings={"num_workers": 1})
+    ok(found)
+    assert events(found, "built")[0]["num_workers"] == 1
+
+
+def test_a_script_that_writes_among_the_trials_events(scripts):
+    text = TRAINING + "import glob\nfor name in glob.glob('jobs/*/events.jsonl'):\n"
+    text += "    with open(name, 'a') as file:\n        file.write('nothing\\n[1]\\n')\n"
+    ok(scripts.run(text + "train(100_000)"))
