@@ -14,7 +14,7 @@ clock in all processes of the machine):
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe"
     environment  facts: versions and device of a full run (see hotlap/toolchain.py)
     warmup    a block before the window: like `block`
-    warm      warmup_s, reason ("settled" or "cap"), compile_s
+    warm      warmup_s, reason ("settled", "cap", or "ended" with the script itself), compile_s
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,
               host_bytes, open_files, shared_bytes, device_bytes
     timed     compile_s, epoch_start_s, epochs_in_blocks, n_epoch_steps

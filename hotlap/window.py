@@ -119,7 +119,16 @@ class WindowTimer:
         return blocks
 
     def cut_short(self) -> bool:
-        """Training has ended by itself: let the blocks so far be the window, if there are any."""
+        """Training has ended by itself: let the blocks so far be the window, if there are any.
+
+        Of a script that ended within the warm-up the blocks after the first two count, which stand
+        for the first steps: better a rate with a doubt than none.
+        """
+        if not self._blocks:
+            self._emit("warm", warmup_s=0.0, reason="ended", compile_s=self._warmup.compile_s)
+            for block in self._warmup.blocks[2:]:
+                self._blocks.append(block)
+                self._emit("block", **vars(block))
         if self._blocks:
             self._timed(self._first_start_s(self._blocks))
         return bool(self._blocks)

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from hotlap.errors import HotlapError
-from hotlap.job import EventLog, Job
+from hotlap.job import EventLog, Job, printable
 
 
 class Ending:
@@ -50,6 +50,13 @@ class Ending:
                 with contextlib.suppress(Exception):  # the script has taken standard error away
                     traceback.print_exception(error)  # of hotlap's own; its own has been shown
             self._emit("failed", **failure(error, self._job))
+        finally:
+            self._exit(1)
+
+    def exited(self, sentence: str) -> NoReturn:
+        """End as failed where the script has said itself what is wrong: the log's end shows it."""
+        try:
+            self._emit("failed", outcome="crash", error=printable(sentence), traceback="")
         finally:
             self._exit(1)
 

@@ -96,9 +96,10 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
     if ending.raised is not None:
         ending.fail(ending.raised)
     if code:
-        sentence = f"the script ended with exit code {code} before it was measured"
+        how = f"exit code {code}" if isinstance(code, int) else f"the words: {code}"
+        sentence = f"the script ended with {how} before it was measured"
         if cause is None:
-            raise RuntimeError(sentence)
+            ending.exited(sentence)
         # It has an excepthook of its own, or exits where it has caught an error (Hydra does).
         raise RuntimeError(f"{sentence}, by {type(cause).__name__}: {cause}") from cause
     if not followers:

@@ -92,10 +92,26 @@ def test_a_script_that_ends_first_is_measured_by_what_it_did(scripts):
     assert measured.blocks
 
 
+def test_of_one_that_ends_within_its_warm_up_the_later_steps_count(scripts):
+    measured = ok(scripts.run(TRAINING + "train(4)", window=Window(block_s=10)))
+    assert not measured.settled
+    assert 8 <= sum(block.steps for block in measured.blocks) <= 30
+    assert measured.samples_per_s > 0
+
+
 def test_one_that_ends_too_soon_is_told_so(scripts):
-    found = scripts.run(TRAINING + "train(1)", window=Window(block_s=10))
+    text = TRAINING.replace("torch.randn(64", "torch.randn(16")
+    found = scripts.run(text + "train(1)", window=Window(block_s=10))
     assert found.outcome == "invalid"
-    assert "ended after 8 optimizer steps" in found.reason
+    assert "ended after 2 optimizer steps" in found.reason
+
+
+def test_what_a_script_says_of_its_wrong_arguments_is_shown(scripts):
+    text = "import argparse\nargparse.ArgumentParser(prog='mine').parse_args()"
+    found = scripts.run(text, args=["--no-such"])
+    assert found.outcome == "crash" and "exit code 2" in found.reason
+    assert "unrecognized arguments: --no-such" in found.traceback
+    assert "hotlap" not in found.traceback
 
 
 def test_one_that_never_steps_is_told_so(scripts):
