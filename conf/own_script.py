@@ -6,7 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -17,6 +19,7 @@ from conf.sources import Sources
 from conf.words import RAW, quoted
 from hotlap.errors import UserInputError
 from hotlap.interpose.launch import found
+from hotlap.settings import Settings
 
 
 def complete(
@@ -48,9 +51,21 @@ def complete(
     config.name = config.name or literal(_name(key, typed))
     config.words = literal(script_words(words, key, typed, args))
     config.cwd = literal(os.getcwd())
+    config.settings = _wanted(config.settings, words)
     if key == "script":
         config.script = literal(_absolute(typed))
     return []
+
+
+def _wanted(settings: DictConfig, words: Sequence[str]) -> dict[str, Any]:
+    """The settings that the user wants in the script's baseline; all others are as it has them.
+
+    Those of the command line, and those of a file that differ from PyTorch's default.
+    """
+    typed = {word.partition("=")[0].lstrip("+").removeprefix("settings.") for word in words}
+    values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
+    default = asdict(Settings())
+    return {k: v for k, v in values.items() if k in typed or k not in default or v != default[k]}
 
 
 def in_hydras_words(args: Sequence[str]) -> str:

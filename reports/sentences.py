@@ -75,7 +75,12 @@ def _found(result: Result, speedup: Ratio, baseline: str) -> str:
 def _nothing(result: Result, same: str) -> str:
     """Nothing was faster, or nothing was proven to be."""
     speedup = result.winner.speedup
-    if speedup is None or speedup.value <= 1 or result.winner.barred:
+    if speedup is not None and speedup.value > 1 and result.winner.barred:
+        return (
+            f"Nothing better than {same} may be frozen. What measured {times(speedup.value)} was "
+            f"refused: {result.winner.barred}."
+        )
+    if speedup is None or speedup.value <= 1:
         return f"Nothing better than {same} was found, so {same} is frozen."
     return (
         f"Nothing is proven to be better than {same}, so {same} is frozen. What came closest "

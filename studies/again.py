@@ -54,6 +54,10 @@ def prove_again(
     return confirm(rounds, dict(zip(("baseline", ARM, "expert"), arms, strict=True)), first)
 
 
+UNMEASURED = "they could not be measured"
+"""For want of time, which tells nothing about them."""
+
+
 def broken(hit: Entry, proof: Confirmed) -> str:
     """Why the bank's settings have not proven themselves again; empty if they have.
 
@@ -62,7 +66,7 @@ def broken(hit: Entry, proof: Confirmed) -> str:
     """
     arm = next((arm for arm in proof.arms if arm.settings.key() == hit.settings.key()), None)
     if arm is None:
-        return "they could not be measured"
+        return UNMEASURED
     if arm.reasons:
         return arm.reasons[0]
     speedup, promised = arm.speedup(proof.baseline), hit.interval[0]

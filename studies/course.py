@@ -22,7 +22,7 @@ from studies.ablate import (
     ablate,
     differing,
 )
-from studies.again import broken, prove_again
+from studies.again import UNMEASURED, broken, prove_again
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
@@ -152,7 +152,7 @@ class Course:
             self._searched(proof, base),
             self._plan.full_run.growth(winner),
             unchecked,
-            None if again is None else False,
+            None if again is None else again.again,
         )
 
     def _prove_again(self, base: Settings, expert: Settings, first: Trial, hit: Entry) -> Found:
@@ -174,7 +174,7 @@ class Course:
             repeats=repeats,
             growth=self._plan.full_run.growth(proof.winner),
             unchecked=unchecked,
-            again=not reason,
+            again=None if reason == UNMEASURED else not reason,
         )
 
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:

@@ -49,7 +49,10 @@ class Ending:
             if error is not self._raised and not isinstance(error, HotlapError):
                 with contextlib.suppress(Exception):  # the script has taken standard error away
                     traceback.print_exception(error)  # of hotlap's own; its own has been shown
-            self._emit("failed", **failure(error, self._job))
+            told = failure(error, self._job)
+            if isinstance(error, HotlapError):
+                told["traceback"] = ""  # its sentence says it all, and the frames are hotlap's
+            self._emit("failed", **told)
         finally:
             self._exit(1)
 
