@@ -27,6 +27,11 @@ def my_loss(model, batch):
 """
 
 
+def pytest_configure(config):
+    # Some builds of numpy and scikit-learn bring a library that flushes tiny numbers to zero.
+    config.addinivalue_line("filterwarnings", "ignore:The value of the smallest subnormal:UserWarning")
+
+
 @pytest.fixture(autouse=True)
 def no_bank_of_the_users(tmp_path_factory, monkeypatch):
     """Each test has a cache folder of its own, and so a bank in which nothing lies yet."""

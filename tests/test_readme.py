@@ -35,6 +35,7 @@ def cwd(tmp_path, monkeypatch):
     (tmp_path / "my_job.py").write_text(blocks("python")[0])
     (tmp_path / "my_conf" / "model").mkdir(parents=True)
     (tmp_path / "my_conf" / "model" / "mine.yaml").write_text(blocks("yaml")[0])
+    (tmp_path / "train.py").write_text("import torch\n")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("resnet50", "mine"):
         folder = tmp_path / "outputs" / name / "TIME"
