@@ -29,7 +29,9 @@ def my_loss(model, batch):
 
 def pytest_configure(config):
     # Some builds of numpy and scikit-learn bring a library that flushes tiny numbers to zero.
-    config.addinivalue_line("filterwarnings", "ignore:The value of the smallest subnormal:UserWarning")
+    config.addinivalue_line(
+        "filterwarnings", "ignore:The value of the smallest subnormal:UserWarning"
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("search_spaces", "objectives", "runners", "studies", "reports")
-TORCH_FREE = ("settings", "job", "measurement", "environment", "errors", "frozen")
+TORCH_FREE = (
+    "settings",
+    "job",
+    "measurement",
+    "environment",
+    "errors",
+    "frozen",
+    "scratch_place",
+)
 """Modules of hotlap that the tuner's process may import."""
 
 HEAVY = {"torch", "torchvision", "mlflow", "optuna"}
