@@ -17,6 +17,9 @@ from search_spaces.sharing import worker_counts
 BECAUSE = {"steady_dataset": "dataset_changes", "any_order": "fixed_order"}
 """Words whose lack a fact explains. What it says is a suspicion, so the user may know better."""
 
+CHOICE_BECAUSE = {"picklable_dataset": "spawn_error"}
+"""The same for words that a single choice lacks."""
+
 
 def active(
     knobs: Iterable[Knob],
@@ -51,7 +54,7 @@ def active(
             continue
         written = AUTO not in (knob.choices, knob.low, knob.high)
         knob = _resolved(knob, facts)
-        values, refused = _allowed(knob, here)
+        values, refused = _allowed(knob, here, facts)
         if knob.name == "num_workers" and "loader" in here:
             values, left_out, doubt = worker_counts(values, base.num_workers, written, facts)
             refused += [left_out] if left_out else []
@@ -122,7 +125,7 @@ def _resolved(knob: Knob, facts: Mapping[str, Any]) -> Knob:
     return replace(knob, low=low, high=max(low, high))
 
 
-def _allowed(knob: Knob, here: set[str]) -> tuple[list[Value], list[str]]:
+def _allowed(knob: Knob, here: set[str], facts: Mapping[str, Any]) -> tuple[list[Value], list[str]]:
     """The values that work here, and a part of a sentence for those that do not."""
     allowed: list[Value] = []
     refused = []
@@ -130,7 +133,10 @@ def _allowed(knob: Knob, here: set[str]) -> tuple[list[Value], list[str]]:
         needs = knob.choice_requires.get(text_of(value), ())
         missing = [word for word in needs if word not in here]
         if missing:
-            refused.append(f"{text_of(value)} works {_explained(missing)}")
+            why = facts.get(CHOICE_BECAUSE.get(missing[0], ""))
+            refused.append(
+                f"{text_of(value)} works {_explained(missing)}" + (f"; {why}" if why else "")
+            )
         else:
             allowed.append(value)
     return allowed, refused

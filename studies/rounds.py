@@ -83,7 +83,8 @@ class Rounds:
             n_rounds += 1
             running = self._still_running(order, reference)
             for arm in (arm for arm in order if arm not in running):
-                self.lab.note(f"{arm.name} is left out of further rounds: it is far behind")
+                why = arm.reasons[-1] if arm.reasons else "it is far behind"
+                self.lab.note(f"{arm.name} is left out of further rounds: {why}")
             order = running
             if order == [reference] and len(arms) > 1:
                 break  # nobody is left to be compared

@@ -21,7 +21,8 @@ STUDY = (
     "search_space=[dataloader] search_space.num_workers.choices=[0,8] "
     "~search_space.prefetch_factor ~search_space.persistent_workers ~search_space.in_order "
     "~search_space.multiprocessing_context ~search_space.pin_memory ~search_space.non_blocking "
-    "window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=3m confirm.n_best=1 confirm.max_rounds=4"
+    "window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=3m "
+    "confirm.n_best=1 confirm.max_rounds=4"
 ).split()
 """Samples that wait, and workers: a gain that no noise hides."""
 

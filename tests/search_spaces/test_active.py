@@ -40,7 +40,7 @@ def test_a_missing_fact_of_a_choice_drops_only_the_choice() -> None:
     assert kept[1].choices == ("default", "fork")
     assert dropped == [
         "multiprocessing_context is searched in part: spawn works only where the dataset and its "
-        "functions can be pickled for another process"
+        "functions can be pickled for another process; a lambda"
     ]
 
 
