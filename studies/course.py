@@ -50,6 +50,9 @@ CONFIRM = 0.3
 NUMERICS = 0.07
 """Of that, kept for the numerics of what is proven."""
 
+NUMERICS_RUNS, MOST_NUMERICS = 4, 0.2
+"""Runs that they take as a rule, and the most that is kept for them where each starts slowly."""
+
 REPEATS = 2
 """So often the baseline is measured again before the search, or not at all if that does not fit
 into its share: the difference of two runs alone tells next to nothing of a spread."""
@@ -241,8 +244,15 @@ class Course:
         typical_s = self._lab.typical_s(self._plan.repeat_s)
         longest_s = max([typical_s, *map(self._search.wall_s_of, best.values())])
         trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
-        rounds = self._rounds("confirm", NUMERICS, self._plan.max_rounds, trial_s)
+        keep = self._numerics_share(first)
+        rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
         return confirm(rounds, arms, first)
+
+    def _numerics_share(self, first: Trial | None) -> float:
+        """The budget's share for the numerics: a slow start is paid in each of their runs."""
+        start_s = first.run.measurement.startup_s if first else 0.0
+        starts = NUMERICS_RUNS * start_s / self._budget.seconds
+        return max(NUMERICS, min(MOST_NUMERICS, starts))
 
     def _refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
         """Refuse what may not be frozen; the next best takes its place.
