@@ -47,4 +47,6 @@ def length(sized: Any) -> int | None:
     try:
         return len(sized)
     except (TypeError, NotImplementedError, AttributeError):
+        # A stream has none, and what wraps one may find that out by asking it. Whoever really needs
+        # the length, the script, meets the same error itself.
         return None

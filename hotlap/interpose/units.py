@@ -135,7 +135,7 @@ class Units:
 
     def restart(self) -> None:
         """Not possible: the script begins its epochs itself."""
-        raise NotImplementedError
+        raise NotImplementedError("whoever wants this asks `restarts` first")
 
     # Listener: loaders
 

@@ -114,18 +114,11 @@ def too_short(seen: Seen) -> str:
     )
 
 
-def make(
-    job: Job,
-    imposed: Imposed,
-    interposition: Interposition,
-    emit: EventLog,
-    ending: Ending,
-    started: float,
-) -> ScriptFollower:
-    """The follower for the kind of `job`."""
+def kind_of(job: Job) -> type[ScriptFollower]:
+    """The follower for this kind of job."""
     from hotlap.script.losses import Losses
     from hotlap.script.probe import Probe
     from hotlap.script.timer import Timer
 
     kinds: dict[str, type[ScriptFollower]] = {"window": Timer, "probe": Probe, "losses": Losses}
-    return kinds[job.kind](job, imposed, interposition, emit, ending, started)
+    return kinds[job.kind]

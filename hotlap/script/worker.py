@@ -63,9 +63,9 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
 
     def installed(interposition: Interposition) -> None:
         from hotlap.interpose.units import Units
-        from hotlap.script.follower import make
+        from hotlap.script.follower import kind_of
 
-        follower = make(job, imposed, interposition, emit, ending, started)
+        follower = kind_of(job)(job, imposed, interposition, emit, ending, started)
         follower.scratch = covered
         followers.append(follower)
         follower.units = Units(follower)

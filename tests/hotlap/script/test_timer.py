@@ -219,24 +219,33 @@ def test_environment_of_a_batch_system_stays(scripts):
     ok(scripts.run(text + TRAINING + "train(100_000)"))
 
 
-def test_each_side_alone(scripts):
-    slow = TRAINING.replace("optimizer.zero_grad()", "optimizer.zero_grad(); time.sleep(0.02)")
-    slow = slow.replace("TensorDataset(", "Slow(")
-    text = """
-import time
+FEW_READS = """
 from torch.utils.data import TensorDataset
-class Slow(TensorDataset):
+class Few(TensorDataset):
+    n_read = 0
     def __getitem__(self, i):
-        time.sleep(0.005)
+        Few.n_read += 1
+        assert Few.n_read <= 64, "the loader is asked for more"
         return super().__getitem__(i)
 """
-    text += slow + "train(100_000)"
-    both, loader, compute = (
-        ok(scripts.run(text, side=side)).samples_per_s for side in ("both", "loader", "compute")
+
+
+def test_the_model_alone_asks_the_loader_for_nothing_more(scripts):
+    text = FEW_READS + TRAINING.replace("TensorDataset(", "Few(") + "train(100_000)"
+    measured = ok(scripts.run(text, side="compute"))
+    assert sum(block.samples for block in measured.blocks) > 64
+    assert scripts.run(text).outcome == "crash"
+
+
+def test_the_loader_alone_calls_no_model(scripts):
+    few = "n_calls += 1; assert n_calls <= 3; loss = nn"
+    text = TRAINING.replace("loss = nn", few).replace("def train(", "n_calls = 0\ndef train(")
+    text = (
+        text.replace("    for epoch in", "    global n_calls\n    for epoch in") + "train(100_000)"
     )
-    # 8 samples of 5 ms and a step of 20 ms: 60, 40 and 20 ms, whatever the machine adds.
-    assert both <= 8 / 0.06 and loader <= 8 / 0.04 and compute <= 8 / 0.02
-    assert loader > both and compute > loader
+    measured = ok(scripts.run(text, side="loader"))
+    assert measured.side == "loader" and sum(block.steps for block in measured.blocks) > 3
+    assert scripts.run(text).outcome == "crash"
 
 
 def test_a_script_without_a_loader_has_no_sides(scripts):
