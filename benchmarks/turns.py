@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from hotlap.apply import Applied, apply, apply_process
+from hotlap.batch_size import known_batch_size
 from hotlap.job import EventLog, Window
 from hotlap.loading import Resident
 from hotlap.measurement import Measurement
@@ -74,7 +75,8 @@ def one_process(
             synchronize=turns.plain.synchronize,
             other_cpu_share=OtherCpu(),
         )
-        drive(timer.run(), applied.step, turns.feed, workload.count)
+        batch_size = known_batch_size(workload, applied.loader)
+        drive(timer.run(), applied.step.update, turns.feed, workload.count, batch_size)
     measured = Measurement.from_events(turns.events)
     return summary(turns.done, measured.samples_per_s, measured.samples_per_step)
 

@@ -160,7 +160,7 @@ class BlockTimer:
                 f"{n_steps} steps had {n_samples} samples by Workload.n_samples; it has to return "
                 "the number of samples in a batch"
             )
-        loss = None if end.loss is None else float(end.loss)
+        loss = _value(end.loss)
         if loss is not None and not math.isfinite(loss):
             raise Diverged(f"the loss became {loss} with these settings")
         feed = self._feed
@@ -176,3 +176,10 @@ class BlockTimer:
             at_step=at,
             **self._usage(),
         )
+
+
+def _value(loss: Any) -> float | None:
+    """The loss as a number: a tensor's gradient is none of ours, and torch warns of it."""
+    if loss is None:
+        return None
+    return float(loss.detach() if hasattr(loss, "detach") else loss)

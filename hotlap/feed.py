@@ -65,6 +65,7 @@ class Feed:
         n_taken: Batches taken since the start.
         n_epochs: Epochs begun.
         n_epoch_steps: Batches of an epoch, None until it is known.
+        n_taken_at_end: What `n_taken` will be with the epoch's last batch; -1 if unknown.
     """
 
     restarts = True
@@ -84,6 +85,7 @@ class Feed:
         self.now = 0.0
         self.wait_s = 0.0
         self.n_taken = 0
+        self.n_taken_at_end = -1
         self.n_epochs = 0
         self.n_epoch_steps = n_epoch_steps
 
@@ -134,6 +136,8 @@ class Feed:
         self._iterator = iter(self._loader)
         self.n_epochs += 1
         self._n_before = self.n_taken
+        if self.n_epoch_steps is not None:
+            self.n_taken_at_end = self.n_taken + self.n_epoch_steps
         try:
             return next(self._iterator)
         except StopIteration:

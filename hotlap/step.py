@@ -85,6 +85,10 @@ class Step:
         Raises:
             InvalidTrial: The attention kernel or the micro batch does not fit this workload.
         """
+        return self.update(batch).detach()
+
+    def update(self, batch: Any) -> torch.Tensor:
+        """As a call, but the loss may hold its graph, as a loop written by hand leaves it."""
         if self._moves:
             batch = to_device(batch, self.device, self.settings)
         if self._simple:  # the lines that anybody would write, and hardly one more
@@ -96,7 +100,7 @@ class Step:
                 raise
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            return loss.detach()
+            return loss
         self._n_steps += 1
         if self._needs_closure:
             value: Any = self.optimizer.step(lambda: self._gradients(batch))  # type: ignore[arg-type, return-value]

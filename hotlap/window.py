@@ -248,6 +248,7 @@ def drive(
     step: Callable[[Any], Any],
     feed: Feed,
     count: Callable[[Any], int],
+    batch_size: int | None = None,
 ) -> list[Block]:
     """Train as many steps as `timing` asks for. Returns the window's blocks.
 
@@ -256,12 +257,16 @@ def drive(
         step: One optimizer update on a batch; returns the loss, not synchronized, or None.
         feed: Where the batches come from.
         count: Samples of a batch.
+        batch_size: Samples of each batch but an epoch's last one, None if not certain.
     """
     take, send = feed.next, timing.send
     next(timing)
     while True:
         batch = take()
-        trained = count(batch), step(batch)
+        if batch_size is None or feed.n_taken == feed.n_taken_at_end:
+            trained = count(batch), step(batch)
+        else:
+            trained = batch_size, step(batch)
         try:
             send(trained)
         except StopIteration as end:

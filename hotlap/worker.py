@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
 from hotlap.errors import Diverged, HotlapError, InvalidTrial
 from hotlap.job import EventLog, Job, printable
@@ -137,8 +138,9 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         other_cpu_share=OtherCpu(),
         usage=Usage((lambda: torch.cuda.memory_allocated(applied.device)) if cuda else None),
     )
-    step = compute_nothing if job.side == "loader" else applied.step
-    blocks = drive(timer.run(), step, feed, workload.count)
+    step = compute_nothing if job.side == "loader" else applied.step.update
+    batch_size = known_batch_size(workload, applied.loader)
+    blocks = drive(timer.run(), step, feed, workload.count, batch_size)
     n_skipped = applied.n_skipped_steps()
     n_steps = sum(block.steps for block in blocks)
     if n_skipped > MAX_SKIPPED * n_steps:
