@@ -2,7 +2,7 @@
 
     python -m benchmarks.rivals
     python -m benchmarks.rivals --loops convnet --tuners hotlap optuna --budget 60 --rounds 9
-    python -m benchmarks.rivals --judge rivals.json
+    python -m benchmarks.rivals --judge outputs/rivals.json
 
 Four plain scripts (benchmarks/rival/loops): samples that wait, samples that compute, a convolution
 net, a small transformer. Each is tuned by tune.py, by the released packages pytorch-autotune and
@@ -83,7 +83,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--seconds", type=float, default=2, help="of a timed block (%(default)s)")
     add("--venvs", type=Path, default=venvs.default_folder(), help="environments (%(default)s)")
     add("--share", action="store_true", help="environments see this interpreter's packages")
-    add("--out", type=Path, default=Path("rivals.json"), help="kept results (%(default)s)")
+    add("--out", type=Path, default=Path("outputs/rivals.json"), help="kept results (%(default)s)")
     add("--judge", type=Path, metavar="FILE", help="judge its settings anew, tune nothing")
     add("--seed", type=int, default=0, help="of all orders")
     given = parser.parse_args(argv)
