@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -159,4 +160,5 @@ def save(record: Record, path: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and what it started ends with it
     sys.exit(main())

@@ -4,7 +4,8 @@
 
 Plain PyTorch and nothing of hotlap's: this is what everybody's settings are judged by. One line of
 JSON comes out. The warm-up is whole epochs, of a second at least; what is timed is whole epochs
-too, of the asked seconds at least, so each epoch's start is in the rate. What a process reads when
+too, of the asked seconds at least, so each epoch's start is in the rate; very slow settings are
+cut off within an epoch. What a process reads when
 it starts (OpenMP's waiting, the allocator) is in its environment before: benchmarks/rival/start.py.
 """
 
@@ -23,6 +24,10 @@ from torch.utils.data import DataLoader
 from benchmarks.rival.start import changed, complete
 
 WARM_S = 1.0
+LEAST = 8
+"""Steps of a warm-up at the least, beside those whose batches its first step finds waiting."""
+SLOW = 5
+"""A warm-up and a timed part take so many times what was asked at the most, or `LEAST` steps."""
 AMP = {"bf16": torch.bfloat16, "fp16": torch.float16}
 KERNELS = {"for_loop": "foreach", "foreach": "foreach", "fused": "fused"}
 SDPA = {
@@ -130,16 +135,22 @@ def make_step(loop, settings):
     return step
 
 
-def epochs(loader, step, seconds):
-    """Whole epochs until `seconds` are over: how many, and what they took."""
+def train(loader, step, seconds, limit_s, least=1):
+    """Whole epochs until `seconds` are over: samples and seconds.
+
+    Settings that are so slow that `limit_s` is over first are cut off within an epoch, after
+    `least` steps: nobody waits for a figure that is as bad in the tenth part of the time.
+    """
     synchronize()
-    n_epochs, begun = 0, time.perf_counter()
-    while not n_epochs or time.perf_counter() - begun < seconds:
+    n_steps, n_samples, begun = 0, 0, time.perf_counter()
+    while not n_steps or time.perf_counter() - begun < seconds:
         for inputs, targets in loader:
             step(inputs, targets)
+            n_steps, n_samples = n_steps + 1, n_samples + len(inputs)
+            if n_steps >= least and time.perf_counter() - begun > limit_s:
+                break
         synchronize()
-        n_epochs += 1
-    return n_epochs, time.perf_counter() - begun
+    return n_samples, time.perf_counter() - begun
 
 
 def synchronize():
@@ -154,10 +165,12 @@ def main(name, settings, seconds):
     torch.manual_seed(0)
     put_flags(settings)
     loader, step = make_loader(loop, settings), make_step(loop, settings)
+    queue = settings["num_workers"] * settings["prefetch_factor"]
     with attention(settings):
-        epochs(loader, step, WARM_S)
-        n_epochs, took_s = epochs(loader, step, seconds)
-    return {"samples_per_s": n_epochs * loop.N_SAMPLES / took_s, "seconds": took_s}
+        step(*next(iter(make_loader(loop, complete({})))))  # compiles, with settings that do
+        train(loader, step, WARM_S, SLOW * WARM_S, LEAST + queue)
+        n_samples, took_s = train(loader, step, seconds, SLOW * seconds)
+    return {"samples_per_s": n_samples / took_s, "seconds": took_s}
 
 
 if __name__ == "__main__":

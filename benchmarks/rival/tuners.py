@@ -24,6 +24,7 @@ from benchmarks.machine import ROOT
 from benchmarks.rival.grid import GRIDS
 from benchmarks.rival.start import changed, clean, run
 from benchmarks.rival.venvs import CannotInstall, last_line, prepare
+from hotlap.errors import HotlapError
 from hotlap.frozen import load_frozen
 
 OURS = "hotlap"
@@ -90,8 +91,12 @@ def ask(tuner: str, loop: str, how: Asking) -> Answer:
             begun = time.monotonic()
         settings, claim = _ASK[tuner](loop, python, how)
         known = changed(settings)
-    except (CannotInstall, NoAnswer, ValueError, KeyError) as error:
-        why = f"cannot be installed: {error}" if isinstance(error, CannotInstall) else str(error)
+    except CannotInstall as error:
+        return Answer(budget_s=how.budget_s, failed=f"cannot be installed: {error}")
+    except (NoAnswer, HotlapError, ValueError) as error:
+        return Answer(minutes=_minutes(begun), budget_s=how.budget_s, failed=str(error))
+    except (KeyError, TypeError) as error:  # another release's answer has another shape
+        why = f"its answer has no {error}" if isinstance(error, KeyError) else str(error)
         return Answer(minutes=_minutes(begun), budget_s=how.budget_s, failed=why)
     return Answer(known, *claim, minutes=_minutes(begun), budget_s=how.budget_s)
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 BATCH_SIZE = 16
-N_SAMPLES = 1024
+N_SAMPLES = 512
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 

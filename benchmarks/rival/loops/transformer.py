@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 BATCH_SIZE = 8
-N_SAMPLES = 512
+N_SAMPLES = 256
 N_TOKENS = 64
 N_BYTES = 256
 WIDTH = 128

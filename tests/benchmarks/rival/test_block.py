@@ -47,10 +47,9 @@ class Seen:
 def trained(**settings):
     """What the model saw in an epoch with these settings."""
     loop, whole = Seen(), complete(settings)
-    n_epochs, took_s = block.epochs(
-        block.make_loader(loop, whole), block.make_step(loop, whole), 0.0
-    )
-    assert n_epochs == 1 and took_s > 0
+    loader, step = block.make_loader(loop, whole), block.make_step(loop, whole)
+    n_samples, took_s = block.train(loader, step, 0.0, 600.0)
+    assert n_samples == 4 and took_s > 0
     return loop
 
 
@@ -58,6 +57,28 @@ def test_an_epoch_with_the_defaults_is_the_plain_one():
     loop = trained()
     assert len(loop.inputs) == 2
     assert loop.outputs[0].dtype == torch.float32 and loop.inputs[0].is_contiguous()
+
+
+def clock_of(monkeypatch, step_s):
+    """A clock on which only steps take time; the step."""
+    now = [0.0]
+    monkeypatch.setattr(block.time, "perf_counter", lambda: now[0])
+
+    def step(inputs, targets):
+        now[0] += step_s
+
+    return step
+
+
+def test_what_is_timed_is_whole_epochs(monkeypatch):
+    loader = block.make_loader(Seen(), complete({}))  # two steps an epoch
+    assert block.train(loader, clock_of(monkeypatch, 1.0), 3.0, 600.0) == (8, 4.0)
+
+
+def test_slow_settings_are_cut_off_within_an_epoch_after_the_least_steps(monkeypatch):
+    loader = block.make_loader(Seen(), complete({}))
+    assert block.train(loader, clock_of(monkeypatch, 9.0), 1.0, 5.0) == (2, 9.0)
+    assert block.train(loader, clock_of(monkeypatch, 9.0), 50.0, 5.0, least=3) == (12, 54.0)
 
 
 def test_bits_layout_and_smaller_batches_are_in_force():

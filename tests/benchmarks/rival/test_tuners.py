@@ -114,6 +114,14 @@ def test_a_setting_that_the_judge_does_not_know_is_no_answer(monkeypatch, how):
     assert tuners.ask("hotlap", "convnet", how).failed == "the judge has no setting warp"
 
 
+def test_an_answer_of_another_shape_is_told_and_the_others_go_on(monkeypatch, how):
+    monkeypatch.setitem(tuners._ASK, "hotlap", lambda *_: tuners.parse_optuna({"settings": {}}))
+    assert tuners.ask("hotlap", "convnet", how).failed == "its answer has no 'speedup'"
+    nothing = {"env": {}, "winner": None}
+    monkeypatch.setitem(tuners._ASK, "hotlap", lambda *_: tuners.parse_autotune(nothing))
+    assert "NoneType" in tuners.ask("hotlap", "convnet", how).failed
+
+
 def commands(monkeypatch, how, tuner):
     """The words of a tuner's command, without running it."""
     said = []
