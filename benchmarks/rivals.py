@@ -79,7 +79,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--loops", nargs="+", choices=grid.GRIDS, default=list(grid.GRIDS))
     add("--tuners", nargs="+", choices=TUNERS, default=list(TUNERS))
-    add("--budget", type=float, default=180, help="seconds of each search (%(default)s)")
+    add("--budget", type=float, default=120, help="seconds of each search (%(default)s)")
     add("--rounds", type=int, default=9, help="of the judge, for each loop (%(default)s)")
     add("--seconds", type=float, default=2, help="of a timed block (%(default)s)")
     add("--venvs", type=Path, default=venvs.default_folder(), help="environments (%(default)s)")
