@@ -1,0 +1,1 @@
+"""The pages of benchmarks/rivals.py: loops, tuners, grid, judge and verdict."""

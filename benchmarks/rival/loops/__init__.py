@@ -1,0 +1,1 @@
+"""Four plain training scripts that know no tuner. Their functions are what is tuned and judged."""

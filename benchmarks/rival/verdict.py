@@ -1,0 +1,130 @@
+"""The verdict: a table a loop, and a sentence for each target that is missed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.rival.judge import CONTROL, DEFAULT, GRID, Ratio, Round, ratio
+from benchmarks.rival.tuners import OURS, Answer
+
+SHARE = 0.95
+"""Of the grid's best, what ours has to reach."""
+
+HEAD = ("", "judged speedup", "claimed", "of grid's best", "minutes", "settings")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop, tuned and judged.
+
+    Attributes:
+        name: The loop.
+        answers: Each tuner's.
+        best: The grid's best settings.
+        grid_minutes: What the grid took.
+        rounds: The judge's.
+    """
+
+    name: str
+    answers: Mapping[str, Answer]
+    best: Mapping[str, Any]
+    grid_minutes: float
+    rounds: Sequence[Round]
+
+    def speedup(self, arm: str) -> Ratio:
+        """Over the untuned default."""
+        return ratio(self.rounds, arm)
+
+    def share(self, arm: str) -> Ratio:
+        """Of what the grid's best reaches in the same rounds."""
+        return ratio(self.rounds, arm, GRID)
+
+    def rivals(self) -> list[str]:
+        """The other tuners that gave an answer."""
+        return [name for name, one in self.answers.items() if name != OURS and not one.failed]
+
+
+def misses(loop: Loop) -> list[str]:
+    """Which targets ours misses on this loop, a sentence each; none without ours."""
+    ours = loop.answers.get(OURS)
+    if ours is None:
+        return []
+    if ours.failed:
+        return [f"{loop.name}: ours gave no answer: {ours.failed}"]
+    mine, share = loop.speedup(OURS), loop.share(OURS)
+    if math.isnan(mine.value):
+        return [f"{loop.name}: the judge has no round with ours"]
+    found = []
+    for name in loop.rivals():
+        theirs = loop.speedup(name)
+        if theirs.low > mine.high:
+            found.append(f"{loop.name}: {name} is first with {_text(theirs)}, ours {_text(mine)}")
+        elif not mine.low > theirs.high and not share.high >= 1:
+            found.append(f"{loop.name}: not apart from {name}, and below the grid's best")
+        too_long = round(ours.minutes, 1) > round(loop.answers[name].minutes, 1)
+        if theirs.high >= mine.low and too_long:
+            minutes = f"{loop.answers[name].minutes:.1f} minutes, ours {ours.minutes:.1f}"
+            found.append(f"{loop.name}: {name} does as well in {minutes}")
+    if not share.value >= SHARE:
+        found.append(f"{loop.name}: {share.value:.1%} of the grid's best, not {SHARE:.0%}")
+    if ours.low is not None and ours.high is not None and not ours.low <= mine.value <= ours.high:
+        claim = f"{ours.claimed:.2f}x [{ours.low:.2f}, {ours.high:.2f}]"
+        found.append(f"{loop.name}: our claim {claim} does not hold the judged {mine.value:.2f}x")
+    return found
+
+
+def table(loop: Loop) -> str:
+    """The loop's arms, a line each, tuners first."""
+    lines = [(f"{loop.name}, {len(loop.rounds)} rounds", *HEAD[1:])]
+    for name, answer in loop.answers.items():
+        if answer.failed:
+            lines.append((name, "-", "-", "-", f"{answer.minutes:.1f}", f"no: {answer.failed}"))
+        else:
+            lines.append(_line(loop, name, claim_of(answer), answer.minutes, answer.settings))
+    lines.append(_line(loop, GRID, "-", loop.grid_minutes, loop.best))
+    lines.append(_line(loop, f"{CONTROL} (A/A)", "-", None, {}))
+    widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(HEAD))]
+    return "\n".join("".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def claim_of(answer: Answer) -> str:
+    """The claimed speedup as a cell: with its interval, where the tuner gives one."""
+    if answer.claimed is None:
+        return "-"
+    said = f"{answer.claimed:.2f}x"
+    if answer.low is None or answer.high is None:
+        return said
+    return f"{said} [{answer.low:.2f}, {answer.high:.2f}]"
+
+
+def doubt(loop: Loop) -> str:
+    """A sentence if the default beside itself does not come out as 1; else nothing."""
+    control = loop.speedup(CONTROL)
+    if math.isnan(control.value) or control.low <= 1 <= control.high:
+        return ""
+    return f"{loop.name}: {DEFAULT} beside itself is {_text(control)}; judge again when it is quiet"
+
+
+def written(settings: Mapping[str, Any]) -> str:
+    """Settings as tune.py writes them; `as it was` for none."""
+    text = (f"{name}={str(v).lower() if v is not None else 'null'}" for name, v in settings.items())
+    return " ".join(text) or "as it was"
+
+
+def _line(
+    loop: Loop, name: str, claim: str, minutes: float | None, settings: Mapping[str, Any]
+) -> tuple[str, ...]:
+    arm = CONTROL if name.startswith(CONTROL) else name
+    share = loop.share(arm)
+    took = "-" if minutes is None else f"{minutes:.1f}"
+    part = "-" if math.isnan(share.value) else f"{share.value:.1%}"
+    return (name, _text(loop.speedup(arm)), claim, part, took, written(settings))
+
+
+def _text(one: Ratio) -> str:
+    if math.isnan(one.value):
+        return "-"
+    return f"{one.value:.3f}x [{one.low:.3f}, {one.high:.3f}]"

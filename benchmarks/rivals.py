@@ -1,0 +1,164 @@
+"""Beside the rivals: four real loops tuned by each, and a neutral judge of what came out.
+
+    python -m benchmarks.rivals
+    python -m benchmarks.rivals --loops convnet --tuners hotlap optuna --budget 60 --rounds 9
+    python -m benchmarks.rivals --judge outputs/rivals.json
+
+Four plain scripts (benchmarks/rival/loops): samples that wait, samples that compute, a convolution
+net, a small transformer. Each is tuned by tune.py, by the released packages pytorch-autotune and
+train-doctor, and by Optuna alone, each in an environment of its own; and a small grid is measured
+whole. Then the judge runs nothing but the settings, and the default twice.
+
+To reach, on every loop: first, by intervals that are apart or at the grid's best; 95 % or more of
+the grid's best; the judged speedup within the interval that we claim; no more minutes than a rival
+that does as well. Results are kept in --out as they come: a second run goes on with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.machine import uptime, versions  # noqa: E402
+from benchmarks.rival import grid, judge, venvs  # noqa: E402
+from benchmarks.rival.tuners import TUNERS, Answer, Asking, ask  # noqa: E402
+from benchmarks.rival.verdict import Loop, doubt, misses, table  # noqa: E402
+
+Record = dict[str, Any]
+"""What --out holds: `sessions`, and `loops`, each with `tuners`, `grid`, `arms`, `rounds`."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Tune, walk the grids, judge, print; 1 if a target is missed."""
+    given = arguments(argv)
+    record = load(given.out)
+    print(f"before: {uptime()}\n{versions()}", flush=True)
+    record.setdefault("sessions", []).append({"before": uptime(), "versions": versions()})
+    for name in given.loops:
+        one = record["loops"].setdefault(name, {"tuners": {}})
+        if not given.judge:
+            tune(name, one, given, record)
+        elif missing := missing_in(one):
+            raise SystemExit(
+                f"{given.out} has no {missing} of {name}; run it without --judge first"
+            )
+        judge_loop(name, one, given, record)
+        print(table(loop_of(name, one)), flush=True)
+    record["sessions"][-1]["after"] = uptime()
+    save(record, given.out)
+    print(f"after:  {uptime()}")
+    judged = [loop_of(name, record["loops"][name]) for name in given.loops]
+    for sentence in filter(None, map(doubt, judged)):
+        print(f"doubt: {sentence}")
+    missed = [sentence for loop in judged for sentence in misses(loop)]
+    for sentence in missed:
+        print(f"missed: {sentence}")
+    print(f"claim: first on each loop, 95 % of the grid's best; missed: {len(missed) or 'none'}")
+    return 1 if missed else 0
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.rivals",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--loops", nargs="+", choices=grid.GRIDS, default=list(grid.GRIDS))
+    add("--tuners", nargs="+", choices=TUNERS, default=list(TUNERS))
+    add("--budget", type=float, default=120, help="seconds of each search (%(default)s)")
+    add("--rounds", type=int, default=9, help="of the judge, for each loop (%(default)s)")
+    add("--seconds", type=float, default=2, help="of a timed block (%(default)s)")
+    add("--venvs", type=Path, default=venvs.default_folder(), help="environments (%(default)s)")
+    add("--share", action="store_true", help="environments see this interpreter's packages")
+    add("--out", type=Path, default=Path("outputs/rivals.json"), help="kept results (%(default)s)")
+    add("--judge", type=Path, metavar="FILE", help="judge its settings anew, tune nothing")
+    add("--seed", type=int, default=0, help="of all orders")
+    given = parser.parse_args(argv)
+    if given.budget < 30 or given.rounds < 1 or given.seconds <= 0:
+        parser.error("--budget takes 30 or more, --rounds 1 or more, --seconds more than 0")
+    given.out = (given.judge or given.out).absolute()
+    return given
+
+
+def tune(name: str, one: Record, given: argparse.Namespace, record: Record) -> None:
+    """Answers and grid of a loop that the record does not have yet."""
+    place = given.out.with_name(f"{given.out.stem}-work")
+    place.mkdir(parents=True, exist_ok=True)
+    how = Asking(given.budget, given.seconds, given.venvs.absolute(), given.share, place)
+    for tuner in random.Random(f"{given.seed} {name}").sample(given.tuners, len(given.tuners)):
+        old = one["tuners"].get(tuner)
+        if old and not old["failed"] and old["budget_s"] == given.budget:
+            continue
+        answer = ask(tuner, name, how)
+        one["tuners"][tuner] = asdict(answer)
+        save(record, given.out)
+        said = f"no: {answer.failed}" if answer.failed else f"{answer.claimed} {answer.settings}"
+        print(f"{name} {tuner}: {answer.minutes:.1f} minutes, {said}", flush=True)
+    if "grid" not in one:
+        begun = time.monotonic()
+        points = grid.walk(name, given.seconds, given.seed)
+        one["grid"] = {"points": points, "minutes": (time.monotonic() - begun) / 60}
+        save(record, given.out)
+
+
+def missing_in(one: Record) -> str:
+    """What a loop's record lacks to be judged; empty if nothing."""
+    return ", ".join(word for word in ("tuners", "grid") if not one.get(word))
+
+
+def judge_loop(name: str, one: Record, given: argparse.Namespace, record: Record) -> None:
+    """Rounds until there are as many as asked; old ones count while the arms are the same."""
+    answers = {tuner: a["settings"] for tuner, a in one["tuners"].items() if not a["failed"]}
+    settings = judge.arms(answers, one["grid"]["points"][0]["settings"])
+    if given.judge or one.get("arms") != settings or one.get("seconds") != given.seconds:
+        one.update(arms=settings, seconds=given.seconds, rounds=[])
+    while (n := len(one["rounds"])) < given.rounds:
+        chance = random.Random(f"{given.seed} {name} {n}")
+        one["rounds"].append(judge.one_round(name, settings, given.seconds, chance))
+        save(record, given.out)
+
+
+def loop_of(name: str, one: Record) -> Loop:
+    """A loop's record as the verdict reads it, our answer first."""
+    answers = {t: Answer(**one["tuners"][t]) for t in TUNERS if t in one["tuners"]}
+    best = one["grid"]["points"][0]["settings"]
+    return Loop(name, answers, best, one["grid"]["minutes"], one["rounds"])
+
+
+def load(path: Path) -> Record:
+    """What is kept in `path`, or an empty record."""
+    if not path.exists():
+        return {"loops": {}}
+    try:
+        return dict(json.loads(path.read_text()))
+    except json.JSONDecodeError as error:
+        raise SystemExit(
+            f"{path} is no record of this benchmark ({error}); name another"
+        ) from error
+
+
+def save(record: Record, path: Path) -> None:
+    """Written aside and renamed, so that an interrupted run leaves a whole file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".part")
+    aside.write_text(json.dumps(record, indent=1))
+    os.replace(aside, path)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and what it started ends with it
+    sys.exit(main())

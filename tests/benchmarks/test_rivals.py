@@ -1,0 +1,114 @@
+import json
+from dataclasses import asdict
+
+import pytest
+
+from benchmarks import rivals
+from benchmarks.rival import grid, judge
+from benchmarks.rival.start import changed
+from benchmarks.rival.tuners import Answer
+
+RATES = {"none": 10.0, "bf16": 20.0}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Tuners that answer at once, and blocks whose rate is that of their bits: who was asked."""
+    said = []
+
+    def ask(tuner, loop, how):
+        said.append((tuner, loop))
+        if tuner == "train-doctor":
+            return Answer(minutes=0.1, budget_s=how.budget_s, failed="cannot be installed: x")
+        return Answer({"amp": "bf16"}, 2.0, 1.9, 2.1, 1.0, how.budget_s)
+
+    def walk(loop, seconds, seed):
+        said.append(("grid", loop))
+        return [{"settings": {"amp": "bf16"}, "rates": [20.0], "failed": ""}]
+
+    def one_round(loop, settings, seconds, chance):
+        said.append(("round", loop))
+        return {arm: RATES[changed(s).get("amp", "none")] for arm, s in settings.items()}
+
+    monkeypatch.setattr(rivals, "ask", ask)
+    monkeypatch.setattr(grid, "walk", walk)
+    monkeypatch.setattr(judge, "one_round", one_round)
+    return said
+
+
+def run(tmp_path, *words):
+    return rivals.main(["--loops", "convnet", "--out", str(tmp_path / "r.json"), *words])
+
+
+def test_a_run_tunes_judges_prints_and_keeps_everything(asked, tmp_path, capsys):
+    assert run(tmp_path, "--rounds", "3") == 0
+    out = capsys.readouterr().out
+    assert "2.000x [2.000, 2.000]  2.00x [1.90, 2.10]  100.0%" in out
+    assert "no: cannot be installed: x" in out and "missed: none" in out
+    assert out.count("load average") == 2
+    kept = json.loads((tmp_path / "r.json").read_text())
+    assert len(kept["loops"]["convnet"]["rounds"]) == 3
+    assert kept["sessions"][0]["versions"].startswith("python")
+
+
+def test_a_second_run_goes_on_and_asks_only_those_without_an_answer(asked, tmp_path):
+    run(tmp_path, "--rounds", "2")
+    asked.clear()
+    run(tmp_path, "--rounds", "3")
+    assert asked == [("train-doctor", "convnet"), ("round", "convnet")]
+
+
+def test_another_budget_asks_anew_and_other_arms_are_judged_anew(asked, tmp_path, monkeypatch):
+    run(tmp_path, "--rounds", "2", "--tuners", "hotlap")
+    asked.clear()
+    answer = Answer({"amp": "bf16", "num_workers": 1}, 2.0, 1.9, 2.1, 1.0, 60.0)
+    monkeypatch.setattr(rivals, "ask", lambda *_: answer)
+    run(tmp_path, "--rounds", "2", "--tuners", "hotlap", "--budget", "60")
+    assert asked == [("round", "convnet")] * 2
+
+
+def test_the_judge_alone_tunes_nothing_and_begins_anew(asked, tmp_path):
+    run(tmp_path, "--rounds", "2")
+    asked.clear()
+    words = ["--loops", "convnet", "--rounds", "2", "--judge", str(tmp_path / "r.json")]
+    assert rivals.main(words) == 0
+    assert asked == [("round", "convnet")] * 2
+
+
+def test_the_judge_alone_needs_answers(asked, tmp_path):
+    with pytest.raises(SystemExit, match="has no tuners, grid of convnet"):
+        rivals.main(["--loops", "convnet", "--judge", str(tmp_path / "none.json")])
+
+
+def test_a_missed_target_ends_with_1_and_its_sentence(asked, tmp_path, monkeypatch, capsys):
+    slow = Answer({}, 1.0, None, None, 1.0, 180.0)
+    monkeypatch.setattr(
+        rivals,
+        "ask",
+        lambda tuner, loop, how: slow if tuner == "hotlap" else Answer({"amp": "bf16"}, 2.0),
+    )
+    assert run(tmp_path, "--rounds", "2") == 1
+    out = capsys.readouterr().out
+    assert "missed: convnet: optuna is first with 2.000x [2.000, 2.000], ours 1.000x" in out
+    assert "missed: convnet: 50.0% of the grid's best, not 95%" in out
+
+
+def test_a_record_reads_back_with_ours_first():
+    one = {
+        "tuners": {t: asdict(Answer({}, 1.0)) for t in ("optuna", "hotlap")},
+        "grid": {"points": [{"settings": {}}], "minutes": 1.0},
+        "rounds": [],
+    }
+    assert list(rivals.loop_of("convnet", one).answers) == ["hotlap", "optuna"]
+
+
+def test_a_damaged_record_is_told(tmp_path):
+    (tmp_path / "r.json").write_text("{")
+    with pytest.raises(SystemExit, match="is no record of this benchmark"):
+        run(tmp_path)
+
+
+def test_options_that_make_no_sense_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        rivals.arguments(["--budget", "3"])
+    assert "--budget takes 30 or more" in capsys.readouterr().err
