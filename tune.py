@@ -194,6 +194,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
                     facts.get("memory_bytes"), objectives.device_bytes(facts)
                 ),
             ),
+            shares_cores=str(facts.get("device", "cpu")) == "cpu",
             diagnose=not runner.recorded and (script is None or bool(facts.get("loader"))),
         )
         course = studies.Course(

@@ -132,7 +132,8 @@ class Course:
         if self._last is not None and (found := self._diagnose(base, self._last)):
             diagnoses["baseline"] = found
         waits = _waits(first, diagnoses.get("baseline"))
-        descent = Descent(self._space, waits, self._search.waits_of)
+        shares_cores = self._plan.shares_cores
+        descent = Descent(self._space, waits, self._search.waits_of, shares_cores)
         guide = descent.propose if self._plan.guided else None
         self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         start = known.start(failed=again is not None)

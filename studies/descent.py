@@ -12,11 +12,17 @@ fast as its slower side, so what speeds up the other side gains nothing yet. Alo
 order (workers, threads) rates rise and then fall, so values are climbed from the incumbent's, and
 those behind one that lost come last. A loader that waits is given as many workers as would end the
 waiting if each brought as much as those that are there.
+
+Where the model computes on the CPU, its threads and the loader's workers share the cores: workers
+bring nothing there as long as OpenMP's threads spin while they wait, and passive waiting alone only
+slows the model down. No step along one knob leads from none of both to both, so the first takes
+the second along, and the ablation tells what each is worth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hotlap.settings import Settings
 from studies.protocols import Space
@@ -63,6 +69,7 @@ class Descent:
         data_wait_share: The baseline's, 0..1.
         waits_of: The same of other settings that were tried; None where it is not known. By
             default the baseline's stands for all.
+        shares_cores: Whether the model computes on the cores that the workers have, too.
 
     Attributes:
         order: Names of the knobs, the most likely to pay over the baseline first.
@@ -73,8 +80,10 @@ class Descent:
         space: Space,
         data_wait_share: float,
         waits_of: Callable[[Settings], float | None] = lambda settings: None,
+        shares_cores: bool = False,
     ) -> None:
         self._space = space
+        self._shares_cores = shares_cores
         self._share = data_wait_share
         self._waits_of = waits_of
         self.order: tuple[str, ...] = self._order(data_wait_share)
@@ -102,7 +111,15 @@ class Descent:
         )
         # The trial compares two values of the knob: neither needs another turn.
         self._tried |= {(name, value), (name, getattr(incumbent, name))}
+        if self._shares_cores and name == "num_workers" and value:
+            return self._passive(settings)
         return settings
+
+    def _passive(self, settings: Settings) -> Settings:
+        """The settings with passive waiting, unless it has had a turn of its own."""
+        if ("omp_wait_policy", "passive") in self._tried or settings.omp_wait_policy != "default":
+            return settings
+        return self._space.nearest(replace(settings, omp_wait_policy="passive"))
 
     def _order(self, waits: float) -> tuple[str, ...]:
         if waits >= WAITS:

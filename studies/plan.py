@@ -21,6 +21,7 @@ class Plan:
         repeat_s: The longest window where many short ones tell more than a few long ones.
         full_run: What it may hold, and for how long.
         diagnose: Whether the two sides can be measured.
+        shares_cores: Whether the model computes on the cores that loader workers have, too.
     """
 
     n_trials: int | None = None
@@ -32,3 +33,4 @@ class Plan:
     repeat_s: float | None = None
     full_run: Endurance = field(default_factory=Endurance)
     diagnose: bool = True
+    shares_cores: bool = False

@@ -97,3 +97,27 @@ def test_where_one_worker_lost_against_none_several_have_one_turn():
         (8, "contiguous"),
         (0, "channels_last"),
     ]
+
+
+SHARED = [
+    Knob("num_workers", (0, 1, 2)),
+    Knob("omp_wait_policy", ("default", "passive")),
+]
+
+
+def test_on_shared_cores_workers_come_with_threads_that_sleep_while_they_wait():
+    descent = Descent(Space(SHARED, Settings()), data_wait_share=0.5, shares_cores=True)
+    found = walk(descent, lambda settings: settings.num_workers == 1)
+    assert found[0] == {"num_workers": 1, "omp_wait_policy": "passive"}
+    assert {"num_workers": 1} in found[1:]  # and the policy has a turn of its own
+
+
+def test_waiting_that_has_had_its_own_turn_stays_as_it_is():
+    descent = Descent(Space(SHARED, Settings()), data_wait_share=0.05, shares_cores=True)
+    found = walk(descent)
+    assert found == [{"omp_wait_policy": "passive"}, {"num_workers": 1}, {"num_workers": 2}]
+
+
+def test_on_cores_of_their_own_workers_come_alone():
+    found = walk(Descent(Space(SHARED, Settings()), data_wait_share=0.5))
+    assert found[0] == {"num_workers": 1}
