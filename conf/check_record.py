@@ -58,6 +58,8 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
 
 def _unfit(path: Path) -> str:
     """Why no table can lie at `path`, as far as looking tells; empty if it can."""
+    if path.suffix == ".gz":
+        return "lines are added to a table while it is recorded; pack it afterwards, with gzip"
     try:
         if path.exists() and not path.is_file():
             return "that is no file that keeps what is written to it"

@@ -131,6 +131,7 @@ def test_a_recording_walks_the_whole_space(ask):
         (("record=.", "sampler=brute_force"), "not the name of a file", "record=table.jsonl"),
         (("record=/dev/null", "sampler=brute_force"), "no file that keeps", "record=table.jsonl"),
         (("record=/dev/null/x", "sampler=brute_force"), "null is no folder", "record=table.jsonl"),
+        (("record=t.jsonl.gz", "sampler=brute_force"), "pack it afterwards", "record=table.jsonl"),
         (
             ("record=t.jsonl", "sampler=brute_force", "budget=5m"),
             "takes as long as the space needs",

@@ -1,3 +1,4 @@
+import gzip
 import json
 import math
 
@@ -188,6 +189,17 @@ def test_a_table_without_its_baseline_or_without_anything_is_none(written, tmp_p
     assert main([]) == 2
     assert main([str(written(HEADER, row()))]) == 0
     assert "1 lines, nothing is wrong" in capsys.readouterr().out
+
+
+def test_a_packed_table_is_read_and_a_damaged_one_is_told(written):
+    plain = written(HEADER, row(), row(workers=2))
+    packed = plain.with_name("table.jsonl.gz")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert lines_of(packed) == lines_of(plain)
+    for damaged in (packed.read_bytes()[:-20], plain.read_bytes()):
+        packed.write_bytes(damaged)
+        (fault,) = lines_of(packed)[1]
+        assert "cannot be read" in fault
 
 
 def test_a_cut_last_line_is_told_from_other_garbage(written):
