@@ -1,6 +1,6 @@
 """A small convolution net on photo-like JPEGs: decoding them is most of the work.
 
-    python tune.py --config-dir benchmarks/conf +model=small_images
+python tune.py --config-dir benchmarks/conf +model=small_images
 """
 
 from __future__ import annotations
