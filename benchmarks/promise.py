@@ -42,8 +42,8 @@ CLAIM = 0.05
 
 WORDS = {
     "resnet18": ("data.n_images=1024",),
-    "gpt_small": ("data.n_bytes=1000000",),
-    "detector": ("data.n_images=512",),
+    "gpt_small": ("data.n_bytes=150000",),
+    "detector": ("data.n_images=192",),
 }
 """Data for each workload, so that an epoch takes about a minute on two cores."""
 
