@@ -77,7 +77,7 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
             print(why_not, file=sys.stderr)
     covered = Scratch("scratch=false")
     if order.get("scratch"):
-        covered = scratch(Path.cwd(), folder)
+        covered = scratch(Path.cwd())
     ending.hear_errors()
     allow_own_group()
     begin(imposed, installed, observe=job.kind == "probe")
