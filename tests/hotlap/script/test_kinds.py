@@ -140,3 +140,30 @@ if __name__ == "__main__":
     found = scripts.run(text)
     assert found.outcome == "invalid"
     assert "does it train with these arguments, and in this very process?" in found.reason
+
+
+def test_a_pool_of_threads_that_nobody_ends(scripts):
+    text = "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
+    text += "assert pool.submit(int, 3).result() == 3\n"
+    ok(scripts.run(text + TRAINING + "train(30)", timeout_s=30))
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no /dev/shm here")
+def test_a_loader_of_its_own_that_finds_no_shared_memory(scripts):
+    text = TRAINING.replace(
+        "rows = TensorDataset(",
+        """
+class Full(TensorDataset):
+    def __getitem__(self, i):
+        import os
+        name = f"torch_{os.getpid()}_1_1"
+        with open(f"/dev/shm/{name}", "wb") as file:
+            file.truncate(3 << 20)
+        raise RuntimeError(f"unable to allocate shared memory(shm) for file </{name}>: No space")
+rows = Full(""",
+    ).replace("batch_size=8,", "batch_size=8, num_workers=1, prefetch_factor=5,")
+    found = scripts.run(text + "train(30)")
+    assert found.outcome == "oom"
+    assert "up to 1 workers x 5 batches (+1) of 3 MiB and more" in found.reason
+    name = found.reason.partition("</")[2].partition(">")[0]
+    assert name.startswith("torch_") and not os.path.exists(f"/dev/shm/{name}")
