@@ -101,12 +101,14 @@ def shared_memory_hint(workers: int, prefetch: int, error: str) -> str:
     the next trial would have less: they are removed.
     """
     n_bytes = _remove_unfilled(error)
+    lines = error.splitlines()
+    line = next(filter(UNFILLED.search, lines), lines[0])  # a worker's traceback stands before it
     size = f" of {n_bytes / 2**20:.0f} MiB and more" if n_bytes else ""
     free = shutil.disk_usage(SHM).free // 2**20 if os.path.isdir(SHM) else 0
     return (
         f"shared memory: the loader holds up to {workers} workers x {prefetch} batches (+1){size} "
         f"in /dev/shm, which has {free} MiB free; use fewer workers or a lower prefetch_factor, or "
-        f"enlarge it (docker run --shm-size): {error.splitlines()[0]}"
+        f"enlarge it (docker run --shm-size): {line}"
     )
 
 

@@ -237,25 +237,14 @@ def test_without_the_right_to_mount_the_real_folder_is_used_and_the_reason_told(
     assert "refuses it (unshare: Operation not permitted" in said
 
 
-@pytest.mark.parametrize(
-    ("working", "own", "words"),
-    [
-        ("/", "/tmp", "the working folder is /"),
-        ("/tmp", "/tmp", "lies in the trial's own folder"),
-        ("/usr/lib", "/usr", "lies in the trial's own folder"),
-    ],
-)
-def test_folders_that_cannot_be_covered_are_told(working, own, words):
-    code = (
-        "import sys; from pathlib import Path; from hotlap.scratch import scratch;"
-        "print(scratch(Path(sys.argv[1]), Path(sys.argv[2])).why_not)"
-    )
+def test_a_folder_that_cannot_be_covered_is_told():
+    code = "from pathlib import Path; from hotlap.scratch import scratch;"
     said = subprocess.check_output(
-        [sys.executable, "-c", code, working, own],
+        [sys.executable, "-c", f"{code}print(scratch(Path('/')).why_not)"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         text=True,
     )
-    assert words in said
+    assert "the working folder is /" in said
 
 
 def test_a_process_with_threads_is_not_taken_apart(tmp_path):
@@ -265,7 +254,7 @@ def test_a_process_with_threads_is_not_taken_apart(tmp_path):
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        assert "more than one thread" in scratch(tmp_path, tmp_path / "trial").why_not
+        assert "more than one thread" in scratch(tmp_path).why_not
     finally:
         done.set()
         thread.join()
