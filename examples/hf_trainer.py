@@ -58,6 +58,7 @@ def main() -> None:
         eval_strategy="epoch",
         save_strategy="no",
         report_to="none",
+        dataloader_pin_memory=torch.cuda.is_available(),
         disable_tqdm=True,
         seed=6,
     )
