@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -98,7 +99,7 @@ def shared_memory_hint(workers: int, prefetch: int, error: str) -> str:
     """One line for a trial whose loader ran out of shared memory.
 
     Files that torch could make but not fill would stay until the machine is started anew, and
-    the next trial would have less: they are removed.
+    the next trial would have less: they are removed, and the workers ended before that.
     """
     n_bytes = _remove_unfilled(error)
     lines = error.splitlines()
@@ -118,6 +119,11 @@ def _remove_unfilled(error: str) -> int:
     Its bytes are those of one tensor of a batch, 0 if there is no file.
     """
     pids = {str(pid) for pid in trial_pids()} | set(UNFILLED.findall(error))
+    with contextlib.suppress(ValueError):  # not the main thread's to set
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # torch's own raises for a killed worker
+    for worker in multiprocessing.active_children():  # it would fail with its next batch again
+        worker.kill()
+        worker.join()
     sizes = [0]
     for path in Path(SHM).glob("torch_*"):
         if path.name.split("_")[1] in pids:
