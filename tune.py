@@ -102,7 +102,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     tracker = reports.open_tracking(
         tracking.name, folder, tracking.uri, tracking.experiment, progress.note
     )
-    go_on = f"python {sys.argv[0]} resume={folder}"
+    go_on = go_on_with(folder)
 
     with (
         studies.held(folder),
@@ -336,6 +336,11 @@ def record(
         return studies.record(lab, every, rows, observer, refuse, repeats, n_trials)
 
 
+def go_on_with(folder: Path) -> str:
+    """The command that goes on with the study in `folder`."""
+    return shlex.join(["python", sys.argv[0], f"resume={folder}"])
+
+
 def next_commands(
     config: TuneConfig, name: str, folder: Path, path: Path, tracker: Tracking
 ) -> dict[str, str]:
@@ -343,12 +348,13 @@ def next_commands(
     words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
     full_run = script_run(config, path)
     if full_run is None:
-        full_run = f"python {Path(sys.argv[0]).with_name('train.py')} {words} settings={path}"
+        train = Path(sys.argv[0]).with_name("train.py")
+        full_run = f"python {train} {words} {shlex.quote(f'settings={path}')}"
     more = " n_trials=null" if config.n_trials else ""
     longer = f"{2 * seconds(config.budget):g}s"
     commands = {
         "full run": full_run,
-        "go on with more time": f"python {sys.argv[0]} resume={folder} budget={longer}{more}",
+        "go on with more time": f"{go_on_with(folder)} budget={longer}{more}",
     }
     if look := tracker.ui_command():
         commands["compare the trials"] = look

@@ -28,6 +28,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import weakref
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,8 @@ class EventLog:
 class EventReader:
     """Reads the events of `folder/events.jsonl` as they come.
 
+    The file is open from the beginning: a script may remove the folder that its trial writes to.
+
     Args:
         folder: The trial's or full run's folder.
         from_now: Leave out what is there already: a full run that goes on writes into the file of
@@ -124,20 +127,37 @@ class EventReader:
     """
 
     def __init__(self, folder: Path, from_now: bool = False) -> None:
-        self._path = folder / "events.jsonl"
-        self._offset = self._path.stat().st_size if from_now and self._path.exists() else 0
+        self._file = Kept(folder / "events.jsonl")
+        self._offset = self._file.size() if from_now else 0
 
     def new(self) -> list[dict[str, Any]]:
         """The events appended since the last call; a line still being written waits."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except OSError:  # not there yet, or the trial has done something to its folder
-            return []
+        data = self._file.read(self._offset)
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
         return [event for line in whole.splitlines() if (event := _event(line)) is not None]
+
+
+class Kept:
+    """A file that others append to, made here if it is not there, and open until nobody has this.
+
+    So it can be read whatever happens to its folder meanwhile.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
+        weakref.finalize(self, os.close, self._fd)
+
+    def size(self) -> int:
+        """Its bytes now."""
+        return os.fstat(self._fd).st_size
+
+    def read(self, offset: int) -> bytes:
+        """All from `offset` on."""
+        data = b""
+        while more := os.pread(self._fd, 1 << 20, offset + len(data)):
+            data += more
+        return data
 
 
 def _event(line: bytes) -> dict[str, Any] | None:

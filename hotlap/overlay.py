@@ -19,29 +19,25 @@ MAX_LOOKED_AT = 20_000
 """So many files of a user's folder are looked at, the upper levels first: 0.1 s."""
 
 
-def cover(folder: Path, keep: Path, place: Path | None, options: str) -> tuple[int, list[str]]:
+def cover(folder: Path, place: Path | None, options: str) -> tuple[int, list[str]]:
     """Cover `folder`, and enter the current folder anew.
 
-    What is a file system of its own in `folder` (an overlayfs shows one alone), and `keep`, are
-    put in their places again, and stay real.
+    What is a file system of its own in `folder` (an overlayfs shows one alone) is put in its place
+    again, and stays real.
 
     Args:
         folder: What to cover, an absolute path without links.
-        keep: A folder that stays real.
         place: An empty folder outside of `folder` for what is written; None for memory.
         options: Further options of overlayfs.
 
     Returns:
-        A descriptor of the folder that gets what is written; what stays real besides `keep`.
+        A descriptor of the folder that gets what is written; what stays real.
 
     Raises:
         OSError: It is refused; the namespace is of no use any more.
     """
     others = other_mounts(folder)
-    real = list(others)
-    if not any(keep.is_relative_to(path) for path in others):
-        real.append(str(keep))
-    staying = {path: _opened(path) for path in real if folder in Path(path).parents}
+    staying = {path: _opened(path) for path in others}
     lower = _opened(str(folder))
     if place is None:
         place = folder  # a memory disk over the folder, and over that the overlay

@@ -5,16 +5,20 @@ Read from /proc; on a system without it the answers are 0, and nothing else chan
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import re
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 PROC = Path("/proc")
 SHM = "/dev/shm"
+UNFILLED = re.compile(r"</torch_(\d+)_")
+"""The process id in the name of a file of torch's in shared memory, as its errors have it."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -91,15 +95,42 @@ def peak_host_bytes() -> int:
     return 1024 * (status + sum(_kilobytes(pid, "smaps_rollup", "Pss") for pid in workers))
 
 
-def shared_memory_hint(settings: dict[str, Any], error: str) -> str:
-    """One line for a trial whose loader ran out of shared memory."""
+def shared_memory_hint(workers: int, prefetch: int, error: str) -> str:
+    """One line for a trial whose loader ran out of shared memory.
+
+    Files that torch could make but not fill would stay until the machine is started anew, and
+    the next trial would have less: they are removed, and the workers ended before that.
+    """
+    n_bytes = _remove_unfilled(error)
+    lines = error.splitlines()
+    line = next(filter(UNFILLED.search, lines), lines[0])  # a worker's traceback stands before it
+    size = f" of {n_bytes / 2**20:.0f} MiB and more" if n_bytes else ""
     free = shutil.disk_usage(SHM).free // 2**20 if os.path.isdir(SHM) else 0
-    workers, prefetch = settings.get("num_workers", 0), settings.get("prefetch_factor", 2)
     return (
-        f"shared memory: the loader holds up to {workers} workers x {prefetch} batches (+1) in "
-        f"/dev/shm, which has {free} MiB free; use fewer workers or a lower prefetch_factor, or "
-        f"enlarge it (docker run --shm-size): {error.splitlines()[0]}"
+        f"shared memory: the loader holds up to {workers} workers x {prefetch} batches (+1){size} "
+        f"in /dev/shm, which has {free} MiB free; use fewer workers or a lower prefetch_factor, or "
+        f"enlarge it (docker run --shm-size): {line}"
     )
+
+
+def _remove_unfilled(error: str) -> int:
+    """Remove torch's file that `error` names, and this trial's other ones; the largest's size.
+
+    Its bytes are those of one tensor of a batch, 0 if there is no file.
+    """
+    pids = {str(pid) for pid in trial_pids()} | set(UNFILLED.findall(error))
+    with contextlib.suppress(ValueError):  # not the main thread's to set
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # torch's own raises for a killed worker
+    for worker in multiprocessing.active_children():  # it would fail with its next batch again
+        worker.kill()
+        worker.join()
+    sizes = [0]
+    for path in Path(SHM).glob("torch_*"):
+        if path.name.split("_")[1] in pids:
+            with contextlib.suppress(OSError):  # another worker's is filled, and gone
+                sizes.append(path.stat().st_size)
+                path.unlink()
+    return max(sizes)
 
 
 def _cpu_s(pid: int) -> float:

@@ -64,7 +64,7 @@ class Scratch:
         return total
 
 
-def scratch(folder: Path, keep: Path) -> Scratch:
+def scratch(folder: Path) -> Scratch:
     """Cover `folder` for this process and all that come of it, and enter the current folder anew.
 
     To be called in a process with a single thread (`unshare` needs that), in front of the script
@@ -72,23 +72,23 @@ def scratch(folder: Path, keep: Path) -> Scratch:
     what the kernel refuses half-way would leave this one without its user.
 
     Args:
-        folder: The script's working folder.
-        keep: The trial's own folder, which stays real where it lies in `folder`. It has to exist.
+        folder: The script's working folder. The trial's own one may lie in it: a script that
+            removes that one as well does so in the copy.
     """
-    folder, keep = Path(os.path.realpath(folder)), Path(os.path.realpath(keep))
-    if why_not := _unfit(folder, keep):
+    folder = Path(os.path.realpath(folder))
+    if why_not := _unfit(folder):
         return Scratch(why_not)
     remove_left()
     for place in (_place(folder), None):
         for options in ROOT_OPTIONS if _is_root() else USER_OPTIONS:
-            why_not = _in_a_fork(partial(_try, folder, keep, place, options))
+            why_not = _in_a_fork(partial(_try, folder, place, options))
             if not why_not:
-                upper, real = _enter_and_cover(folder, keep, place, options)
+                upper, real = _enter_and_cover(folder, place, options)
                 return Scratch("", tuple(real), upper)
     return Scratch(f"the kernel or the container refuses it ({why_not})")
 
 
-def _unfit(folder: Path, keep: Path) -> str:
+def _unfit(folder: Path) -> str:
     if sys.platform != "linux":
         return f"this is {sys.platform}, and overlayfs is a part of Linux"
     if not os.path.isdir("/proc/self/task"):
@@ -97,8 +97,6 @@ def _unfit(folder: Path, keep: Path) -> str:
         return "the trial's process has more than one thread"
     if folder == Path("/"):
         return "the working folder is /; start from the script's own folder"
-    if folder.is_relative_to(keep):
-        return f"the working folder {folder} lies in the trial's own folder {keep}"
     return "" if os.geteuid() == 0 else not_for_a_user(folder)
 
 
@@ -119,22 +117,20 @@ def _place(folder: Path) -> Path | None:
     return None
 
 
-def _enter_and_cover(
-    folder: Path, keep: Path, place: Path | None, options: str
-) -> tuple[int, list[str]]:
+def _enter_and_cover(folder: Path, place: Path | None, options: str) -> tuple[int, list[str]]:
     # Root has no need of a user namespace: it could not read other users' files in one.
     user = os.geteuid() != 0
     namespace.enter(user)
-    covered = cover(folder, keep, place, options)
+    covered = cover(folder, place, options)
     if user:
         namespace.drop_capabilities()
     return covered
 
 
-def _try(folder: Path, keep: Path, place: Path | None, options: str) -> str:
+def _try(folder: Path, place: Path | None, options: str) -> str:
     """Why it does not work, or ""."""
     try:
-        _enter_and_cover(folder, keep, place, options)
+        _enter_and_cover(folder, place, options)
         if os.access(folder, os.W_OK):
             os.rmdir(tempfile.mkdtemp(dir=folder))
     except OSError as error:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
@@ -185,7 +186,7 @@ def failure(error: BaseException, job: Job) -> dict[str, str]:
     elif isinstance(error, HotlapError):
         outcome, line = "invalid", " ".join(str(error).split())
     elif no_shared_memory:
-        outcome, line = "oom", shared_memory_hint(job.settings, no_shared_memory)
+        outcome, line = "oom", shared_memory_hint(*_workers_of(error, job), no_shared_memory)
     elif no_memory or any(isinstance(e, MemoryError) for e in chain):
         line = _first_line(no_memory or texts[0])
         outcome, line = "oom", f"{line} (peak host memory {peak_host_bytes() // 2**20} MiB)"
@@ -197,6 +198,14 @@ def failure(error: BaseException, job: Job) -> dict[str, str]:
         "traceback": "".join(traceback.format_exception(error)),
     }
     return {name: printable(text) for name, text in told.items()}
+
+
+def _workers_of(error: BaseException, job: Job) -> tuple[int, int]:
+    """Workers, and batches that each prepares: of the loader that raised, else as imposed."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if isinstance(iterator := frame.f_locals.get("self"), _BaseDataLoaderIter):
+            return iterator._num_workers, getattr(iterator, "_prefetch_factor", None) or 0
+    return job.settings.get("num_workers", 0), job.settings.get("prefetch_factor", 2)
 
 
 def _first_line(text: str) -> str:

@@ -24,7 +24,7 @@ def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list
 
     Args:
         seen: hotlap.interpose.seen.Seen as plain data.
-        scratch: `why_not`, `real` and `written_bytes` of hotlap.scratch.Scratch.
+        scratch: `why_not`, `real` and `written_bytes` of hotlap.scratch.Scratch, and `trackers`.
     """
     lines = [*_loaders(seen["loaders"])]
     roots = ", ".join(dict.fromkeys(root["name"] for root in seen["roots"]))
@@ -36,6 +36,12 @@ def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list
     if seen["sets"]:
         sets = [f"{s['name']}={s['value']} ({_short(s['where'])})" for s in seen["sets"].values()]
         lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")
+    if trackers := scratch["trackers"]:
+        lines.append(
+            f"it has imported {', '.join(trackers)}: if that logs to a server, each trial does so "
+            "too, which no copy of a folder undoes; switch it off by an option or a variable of "
+            "its own (wandb: WANDB_MODE=disabled)"
+        )
     return [f"in the script: {line}" for line in lines] + _scratch(scratch)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from hotlap.environment import process_environment
 from hotlap.errors import InvalidTrial
-from hotlap.job import Job, printable
+from hotlap.job import Job, Kept, printable
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.gpu_watch import GpuWatch
@@ -85,12 +85,13 @@ class ProcessRunner:
             outcome = UNSTARTED[type(error)]
             wall_s = time.monotonic() - start
             return Run(outcome, Measurement(()), str(error), folder=folder, wall_s=wall_s)
+        log = Kept(folder / "worker.log")
         device = _cuda_index(job) if self._gpu_watch else None
         with contextlib.nullcontext() if device is None else GpuWatch(device) as gpu:
             trial = Trial(server, job, folder, watch, deadline)
             outcome, reason = trial.follow()
         counters = gpu.means(*_window_times(trial.events)) if gpu is not None else {}
-        traceback = trial.traceback or (_tail(folder) if outcome not in ("ok", "pruned") else "")
+        traceback = trial.traceback or (_tail(log) if outcome not in ("ok", "pruned") else "")
         return Run(
             outcome,
             Measurement.from_events(trial.events, counters),
@@ -142,11 +143,6 @@ def _window_times(events: Sequence[dict[str, Any]]) -> tuple[float | None, float
     return (begin[0] if begin else None, end[-1] if end else None)
 
 
-def _tail(folder: Path) -> str:
-    try:
-        with (folder / "worker.log").open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_BYTES))
-            text = file.read().decode(errors="replace")
-    except OSError:  # there is none, or the trial has done something to its folder
-        return ""
+def _tail(log: Kept) -> str:
+    text = log.read(max(0, log.size() - LOG_BYTES)).decode(errors="replace")
     return printable("\n".join(text.splitlines()[-LOG_TAIL:]))

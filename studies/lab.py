@@ -69,7 +69,7 @@ class Lab:
                 self._observer.preparing(event["what"], event["n_done"], event["n_wanted"])
             return False
 
-        run = self._runner.run(job, self._folder / "probe", watch, timeout_s)
+        run = self._run(job, self._folder / "probe", watch, timeout_s)
         if run.outcome == "invalid":
             raise UserInputError(f"{run.reason}\nNo trial was run.")
         if run.outcome != "ok":
@@ -121,7 +121,7 @@ class Lab:
 
         window_ = self._window(max_s)
         job = replace(self._job, settings=settings.to_dict(), window=window_, side=side)
-        run = self._runner.run(job, self._trial_folder(number), watch, timeout_s)
+        run = self._run(job, self._trial_folder(number), watch, timeout_s)
         if run.outcome == "ok" and side == "both":
             self._walls.setdefault(max_s, []).append(run.wall_s)
         ran_out = run.outcome == "timeout" and run.wall_s >= timeout_s
@@ -146,7 +146,7 @@ class Lab:
         job = replace(self._job, kind="losses", settings=settings.to_dict(), run=run)
         folder = self._folder / "numerics"
         number = sum(1 for _ in folder.glob("[0-9]*"))
-        return self._runner.run(job, folder / f"{number:04d}", lambda event: False, timeout_s)
+        return self._run(job, folder / f"{number:04d}", lambda event: False, timeout_s)
 
     def refuse(self, kind: str, settings: Settings, reason: str) -> Trial:
         """A trial with the outcome `invalid` that is not run, because `reason` is known before."""
@@ -184,6 +184,19 @@ class Lab:
         if max_s is None or max_s >= window.max_s:
             return window
         return replace(window, max_s=max_s, min_s=min(window.min_s, max_s))
+
+    def _run(
+        self, job: Job, folder: Path, watch: Callable[[dict[str, Any]], bool], timeout_s: float
+    ) -> Run:
+        was_there = self._folder.is_dir()
+        run = self._runner.run(job, folder, watch, timeout_s)
+        if was_there and not self._folder.is_dir():
+            raise StudyFailed(
+                f"a trial has removed the study's folder {self._folder}, and with it what was "
+                "measured; a script that empties a folder around it needs scratch=true and a "
+                "machine that allows it (docs/scripts.md), or another folder to run in"
+            )
+        return run
 
     def _begin(self, kind: str, settings: Settings) -> int:
         number = self._next

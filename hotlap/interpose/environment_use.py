@@ -1,8 +1,9 @@
 """Whether a script writes its process environment: its text is looked at, not run.
 
 torch and OpenMP read some variables at their import. A script that writes them before that needs
-a process in which torch is not imported yet. In doubt the answer is yes: it costs seconds, the
-other mistake would time the script in another environment than its own.
+a process in which torch is not imported yet; so does one with modules of its own that have the
+names of installed ones, which may be imported already. In doubt the answer is yes: it costs
+seconds, the other mistake would time the script in another environment than its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 MAX_FILES = 200
@@ -28,7 +30,7 @@ RUNS_ANYTHING = frozenset({"exec", "eval", "__import__", "import_module", "run_p
 
 
 def needs_fresh(script_path: str, is_module: bool) -> bool:
-    """Whether the script may write the environment, so that torch must not be there before it.
+    """Whether torch must not be there before the script: it may write the environment, say.
 
     Looked at are the script and what it imports from its own folder and from other folders that
     are no installation; all Python files in the script's folder if something runs code that is
@@ -53,7 +55,7 @@ def needs_fresh(script_path: str, is_module: bool) -> bool:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what Python says of a text is the script's
                 tree = ast.parse(text)
-            if _writes(tree):
+            if _writes(tree) or _instead(tree, script.parent):
                 return True
             folders = list(dict.fromkeys([*folders, path.parent]))  # for relative imports
             more = list(_imported(tree, folders))
@@ -92,6 +94,20 @@ def _writes(tree: ast.Module) -> bool:
         if name in names and not _only_read(node, parents):
             return True
     return False
+
+
+def _instead(tree: ast.Module, folder: Path) -> bool:
+    """Whether it imports a module of the script's folder that has an installed one's name."""
+    own = {path.relative_to(folder).parts[0] for path in _imported(tree, [folder])}
+    names = {name.removesuffix(".py") for name in own}
+    return any(
+        name in sys.stdlib_module_names or PathFinder.find_spec(name, _installed()) is not None
+        for name in names
+    )
+
+
+def _installed() -> list[str]:
+    return [path for path in sys.path if not INSTALLED.isdisjoint(Path(path).parts)]
 
 
 def _only_read(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

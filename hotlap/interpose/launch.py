@@ -20,6 +20,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from hotlap.errors import UserInputError
+from hotlap.interpose.hidden import hidden
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def launch(script: Script, begins: Callable[[], None] = lambda: None) -> None:
         begins: Called right before its first line: there is such a script, and it can be read.
 
     Raises:
-        UserInputError: There is no such module.
+        UserInputError: There is no such module, or what it imports cannot be had.
     """
     module, code = _module(script) if script.is_module else _file(script)
     sys.modules["__main__"] = module
@@ -94,7 +95,10 @@ def _file(script: Script) -> tuple[ModuleType, CodeType]:
     sys.argv = [script.target, *script.args]
     # Python's own way to make it absolute: nothing else in it is made simpler.
     path = os.path.join(os.getcwd(), script.target.removeprefix("./"))
-    _first_on_path(os.path.dirname(os.path.realpath(path)))
+    folder = os.path.dirname(os.path.realpath(path))
+    _first_on_path(folder)
+    if sys.path[0] == folder:
+        _refuse_hidden(path, folder)
     loader = SourceFileLoader("__main__", path)
     module = _main(__file__=path, __loader__=loader, __cached__=None)
     with io.open_code(path) as file:
@@ -149,6 +153,14 @@ def _main(**names: Any) -> ModuleType:
     if sys.version_info < (3, 14):
         module.__dict__.setdefault("__annotations__", {})
     return module
+
+
+def _refuse_hidden(path: str, folder: str) -> None:
+    for name in hidden(path, folder):
+        raise UserInputError(
+            f"the script imports {name}, which is beside it in {folder}, and hotlap has imported "
+            f"another module of that name before: rename {name}"
+        )
 
 
 def _first_on_path(folder: str) -> None:

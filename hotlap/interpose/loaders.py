@@ -57,7 +57,9 @@ class Loaders:
         self._signature = inspect.signature(DataLoader.__init__)
         self._loaders: WeakKeyDictionary[DataLoader[Any], LoaderSeen] = WeakKeyDictionary()
         self._made_before: dict[tuple[Any, ...], LoaderSeen] = {}
-        self._last: LoaderSeen | None = None
+        self._last: LoaderSeen | None = None  # who gave the last batch before a step
+        self._gave: dict[int, LoaderSeen] = {}  # since that step, the last one last
+        self._open: set[int] = set()  # those whose pass had given batches before that step
         self._workers = Workers(imposed, notes)
         self.listener: Listener | None = None
 
@@ -121,10 +123,15 @@ class Loaders:
                 if listener is not None and seen is not None:
                     listener.ends(seen)
                 vars(self).pop(HELD, None)
+                watcher._open.discard(id(seen))
+                watcher._gave.pop(id(seen), None)
                 raise
             if seen is not None:
                 seen.n_batches += 1
-                watcher._last = seen
+                watcher._last = watcher._last or seen
+                if torch.is_grad_enabled():  # an evaluation has none
+                    watcher._gave.pop(id(seen), None)
+                    watcher._gave[id(seen)] = seen
             if loader is not None:
                 watcher._workers.batch(loader)
                 if listener is not None and seen is not None:
@@ -139,9 +146,18 @@ class Loaders:
         patches.put(_BaseDataLoaderIter, "__next__", __next__)
 
     def stepped(self) -> None:
-        """An optimizer stepped: the loader that gave the last batch trains."""
+        """An optimizer stepped: who gave the last batch trains, and who gives some for each step.
+
+        A pass that began after the step before, or has ended, may have been an evaluation's.
+        """
+        if self._gave:
+            *others, self._last = self._gave.values()
+            for seen in others:
+                seen.n_steps += id(seen) in self._open
         if self._last is not None:
             self._last.n_steps += 1
+        self._open |= self._gave.keys()
+        self._gave.clear()
 
     def _arguments(
         self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -31,6 +31,7 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
+from hotlap.interpose.twins import TwinCall, Twins
 from hotlap.modules import lay_out
 from hotlap.settings import Settings
 
@@ -58,6 +59,7 @@ class Roots:
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
+        self._twin_kinds: set[Any] = set()
         self.listener: Listener | None = None
 
     def install(self, patches: Patches) -> None:
@@ -75,6 +77,7 @@ class Roots:
                 return plain(self, *args, **kwargs)
 
         roots = self
+        self._patches = patches
         self._outermost = outermost
         patches.on_undo(self._remove)
 
@@ -103,6 +106,7 @@ class Roots:
         if self._n_watched >= MAX_WATCHED_STEPS or not any(missing):
             self._watching = False
             self._set(self._plain)
+            self._find_twins()
 
     def found(self) -> list[nn.Module]:
         """The roots that are alive."""
@@ -123,6 +127,16 @@ class Roots:
         """The script has compiled `module` in place, which took a RootCall's place."""
         if (call := self._calls.get(module)) is not None:
             self._adopt(module, call.seen)
+
+    def _find_twins(self) -> None:
+        if self.listener is None:
+            return
+        twins = Twins(self._calls, self.listener)
+        # A script may make copies and optimizers at each step, and looking takes its time.
+        if not twins.kinds <= self._twin_kinds:
+            self._twin_kinds |= twins.kinds
+            twins.look()
+            twins.install(self._patches)
 
     def _elsewhere(self, frame: FrameType) -> None:
         if "thread" not in self._seen.own and self._places.is_script(frame):
@@ -164,16 +178,18 @@ class Roots:
         self._adopt(module, seen)
 
     def _adopt(self, module: nn.Module, seen: RootSeen) -> None:
-        settings = self._settings(module, seen)
+        inner = module.__dict__.get("_compiled_call_impl")
+        if isinstance(inner, TwinCall):  # a copy that is trained after all
+            inner = inner.inner
+        settings = self._settings(module, seen, inner)
         if settings.memory_format == "channels_last":
             lay_out(module)
-        inner = module.__dict__.get("_compiled_call_impl")
         call = RootCall(module, inner, settings, seen, self.listener)
         # Not by setattr: a module that wraps another hands attributes on to it.
         module.__dict__["_compiled_call_impl"] = call
         self._calls[module] = call
 
-    def _settings(self, module: nn.Module, seen: RootSeen) -> Settings:
+    def _settings(self, module: nn.Module, seen: RootSeen, inner: Any) -> Settings:
         """What can be put in force on this root; the rest is written down as refused."""
         settings = self._imposed.over(Settings(), MODEL_SETTINGS)
         own = self._seen.own
@@ -188,7 +204,7 @@ class Roots:
             if place := own.get("autocast") or own.get("scaler"):
                 reasons["amp"] = f"the script has a precision of its own ({place}), which stays"
         if settings.compile_mode != "none":
-            if "_compiled_call_impl" in module.__dict__ or hasattr(module, "_orig_mod"):
+            if inner is not None or hasattr(module, "_orig_mod"):
                 place = own.get("compile", "")
                 reasons["compile_mode"] = f"the script compiles {seen.name} itself ({place})"
             elif isinstance(module, torch.jit.ScriptModule):

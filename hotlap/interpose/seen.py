@@ -44,6 +44,12 @@ class LoaderSeen:
         """Whether optimizer steps follow its batches; an evaluation's loader has none."""
         return self.n_steps > 0
 
+    def resized(self, before: LoaderSeen) -> bool:
+        """Whether it is `before` made anew at its place, with another batch size."""
+        alike = ("name", "dataset", "num_workers", "sampler", "where")
+        same = all(getattr(self, name) == getattr(before, name) for name in alike)
+        return same and bool(self.where) and self.batch_size != before.batch_size
+
 
 @dataclass
 class RootSeen:

@@ -12,6 +12,10 @@ gave batches: that was an evaluation, a picture, a checkpoint. It is decided whe
   the training loader itself.
 - One that was not trained on yet, without such a call, was fetched ahead (some libraries do); it
   counts to the unit that follows.
+
+Where several loaders are used together or in turns, the one that gave the last batch before the
+first step makes the borders, and the samples of the others' batches count in the unit that trains
+on them.
 """
 
 from __future__ import annotations
@@ -19,17 +23,18 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hotlap.feed import Clock
-from hotlap.interpose.pass_size import PassSize
-from hotlap.interpose.seen import LoaderSeen
-from hotlap.queue_depth import ready_batches
+import torch
 
-OTHERS = 2
-"""One batch of another loader may be half of what is trained on. So many in a row are not if its
-pass began with them: two loaders that give some batches for each step began long before."""
+from hotlap.feed import Clock
+from hotlap.interpose.aside import Aside
+from hotlap.interpose.pass_size import length
+from hotlap.interpose.passes import Passes
+from hotlap.interpose.seen import LoaderSeen
+from hotlap.interpose.training_clock import TrainingClock
+from hotlap.interpose.unit import Candidate, Unit
+from hotlap.queue_depth import ready_batches
 
 MOVED_ON, MOVED_ON_S = 16, 5.0
 """After so many steps on other loaders' batches, and seconds without one of its own, the script has
@@ -49,18 +54,6 @@ class Follower(Protocol):
         """The script trains on with another loader, and no longer with the one before."""
 
 
-@dataclass
-class Unit:
-    """What the open unit has so far."""
-
-    wait_s: float = 0.0
-    now: float = 0.0
-    n_batches: int = 0
-    n_samples: int = 0
-    n_passes: int = 0
-    batch: Any = None
-
-
 class Units:
     """A Listener that tells units to a follower, and the FeedState that a timer asks.
 
@@ -72,37 +65,33 @@ class Units:
         restarts: An epoch cannot be begun on purpose here.
         wait_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's, of the units that are done.
         loss: Where the last backward pass began.
+        clock: Seconds of training.
     """
 
     restarts = False
 
     def __init__(self, follower: Follower, clock: Clock = time.perf_counter) -> None:
         self._follower = follower
-        self._clock = clock
-        self._paused_s = 0.0
-        self._stopped_at: float | None = None
+        self.clock = TrainingClock(clock)
         # What trains: a loader, or without one an optimizer
         self._trains: LoaderSeen | None = None
         self._optimizer: weakref.ref[Any] | None = None
-        self._candidate: tuple[LoaderSeen, Any] | None = None
+        self._candidates: list[Candidate] = []  # before the first step, the likeliest last
+        self._grown: Candidate | None = None  # what trains, made anew with another batch size
         self._first_forward_at: float | None = None
         self._iterator: Any = None
-        # The pass and the unit that are open
-        self._pass_size: PassSize | None = None
-        self._n_given = 0
+        # The passes and the unit that are open
+        self._passes = Passes()
         self._pass_ended = False
         self._asked_at = 0.0
-        self._begins_late = False  # its iterator was made before an evaluation
         self._unit_at = 0.0
         self._unit = Unit()
         self._trained = False
         self._looked = False  # a root was called without gradients, before any training
         self._looks_always = False
         # What is not training
-        self._idle = False  # as far as it is known, training has done with what it has
-        self._other_at: float | None = None
-        self._n_other = 0
-        self._other_began = False
+        self._aside = Aside()
+        self._n_beside = 0  # samples of others' batches, if they turn out to be trained on
         self._n_foreign = 0  # steps on others' batches in a row
         self._foreign: LoaderSeen | None = None  # who gave the last batch, if another loader did
         self.wait_s = 0.0
@@ -114,11 +103,6 @@ class Units:
         self.loss: Any = None
 
     # FeedState
-
-    def clock(self) -> float:
-        """Seconds of training: the clock without what was not training."""
-        now = self._clock() if self._stopped_at is None else self._stopped_at
-        return now - self._paused_s
 
     @property
     def n_in_epoch(self) -> int:
@@ -141,30 +125,34 @@ class Units:
 
     def begins(self, seen: LoaderSeen) -> None:
         """A pass begins."""
-        now = self._clock()
+        now = self.clock.now()
+        self._passes.begins(seen, now)
         if self._is_other(seen):
-            self._other_began |= self._idle
-            self._other(now)
-            return
-        self._asked_at = now
-        self._pass_size, self._n_given, self._pass_ended = None, 0, False
-        self._begins_late = False
+            self.clock.other(now, begins=True)
+            if self._in_hand:
+                self._aside.begins(seen, now)
+        else:
+            self._asked_at, self._pass_ended = now, False
 
     def asks(self, seen: LoaderSeen) -> None:
         """A batch is asked for: the border between two units."""
-        now = self._clock()
+        now = self.clock.now()
+        one = self._passes.of(seen, now)
+        one.asks(now)
         if self._is_other(seen):
-            self._other(now)
+            self.clock.other(now)
+            if self._in_hand:
+                self._aside.asks(now)
             return
-        if self._n_given or self._begins_late:
-            self._asked_at = now  # else it was when the pass began, workers' start included
+        self._asked_at = one.asked_at
         if not self._begun:
             return
         if self._trained:
             self._close()
         elif self._looked:  # an evaluation on the training loader
-            self._stop(self._unit_at if self._other_at is None else self._other_at)
-            self._other_at = None
+            since = self.clock.other_at
+            self.clock.stop(self._unit_at if since is None else since)
+            self._n_beside = 0
             self._unit = Unit()
         self._looked = False
         if not self._unit.n_batches:
@@ -172,56 +160,69 @@ class Units:
 
     def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:
         """A batch has come."""
+        now = self.clock.now()
+        one = self._passes.of(seen, now)
+        is_first = not one.n_given
+        n_samples = one.gives(loader, batch)
+        new = Unit(now - one.asked_at, now, 1, n_samples, int(is_first), batch)
         if self._is_other(seen):
-            self._n_other += 1
-            self._foreign = seen
+            self.clock.gives()
+            self._n_beside += n_samples
+            self._foreign, self._grown = seen, None
+            if self._trains is not None and seen.resized(self._trains):
+                self._grown = Candidate(seen, loader, new, one.asked_at)
             return
-        self._foreign, self._n_foreign = None, 0
-        now = self._clock()
         if not self._begun:
-            self._candidate, self._unit = (seen, loader), Unit()
-            self._unit_at = self._asked_at
-        if self._pass_size is None:
-            self._pass_size = PassSize(loader)
-        unit = self._unit
-        unit.wait_s += now - self._asked_at
-        unit.now = now
-        unit.n_batches += 1
-        unit.n_samples += self._pass_size.of(self._n_given, batch)
-        unit.n_passes += self._n_given == 0
-        unit.batch = batch
-        self._n_given += 1
+            if self._candidates and not torch.is_grad_enabled():
+                return  # an evaluation at the first loop's top
+            others = [other for other in self._candidates if other.seen is not seen]
+            self._candidates = [*others, Candidate(seen, loader, new, one.asked_at)]
+        else:
+            self._foreign, self._n_foreign, self._grown = None, 0, None
+            self._unit.add(new)
         self._iterator = iterator
-        self._idle = False
+        self.clock.idle = False
 
     def ends(self, seen: LoaderSeen) -> None:
         """A pass is over: what follows may be anything."""
-        if self._begun and not self._is_other(seen):
+        if not self._begun:
+            self._candidates.sort(key=lambda one: one.seen is not seen)
+        elif not self._is_other(seen):
             self._pass_ended = True
-            self._over(self._clock())
+            self.clock.over(self.clock.now())
+        elif self._in_hand:
+            self._aside.ends(seen)
 
     # Listener: the model and the optimizers
 
     def forward(self, module: Any, trains: bool) -> None:
         """A root is called."""
-        self._begins_late |= not trains and not self._n_given
+        if not trains:
+            self._passes.wait()
+            if self._foreign is not None:
+                self._n_beside = 0
+            if self._in_hand:
+                self._aside.looks()
+        elif self._aside.sure:
+            self._evaluated()
         if not self._begun:
             if trains and self._first_forward_at is None:
-                self._first_forward_at = self._clock()
+                self._first_forward_at = self.clock.now()
         elif trains and self._trains is not None and self._foreign is not None:
             pass  # an evaluation that forgets no_grad and eval; if it trains, a step will tell
         elif trains:
             self._goes_on()
-            self._idle = self._trains is not None
-        elif self._idle:
+            self.clock.idle = self._trains is not None
+        elif self.clock.idle:
             if not self._looks_always:
-                self._over(self._clock())
+                self.clock.over(self.clock.now())
             self._looked = self._trains is None
         else:
             self._looked = True
 
     def backward(self, loss: Any) -> None:
         """A backward pass begins; without its graph the loss holds no memory."""
+        self._evaluated()
         self.loss = loss.detach() if getattr(loss, "numel", lambda: 0)() == 1 else None
 
     def steps(self, optimizer: Any) -> None:
@@ -231,18 +232,15 @@ class Units:
         """An optimizer stepped: it was training."""
         if not self._begun:
             self._begin(optimizer)
+        elif self._trains is not None and self._foreign is not None:
+            self._steps_on(self._foreign)
         self._goes_on()
-        self._idle = True
+        self.clock.idle = True
         if self._trains is not None:
             if self._pass_ended:  # its last batches were fetched ahead
-                self._over(self._clock())
-            if self._foreign is not None:
-                self._n_foreign += 1
-                long = self._clock() - self._asked_at > MOVED_ON_S
-                if long and self._n_foreign >= MOVED_ON:
-                    self._follower.moved_on(self._foreign)
+                self.clock.over(self.clock.now())
         elif self._is_first(optimizer):
-            self._unit_at = self._clock()
+            self._unit_at = self.clock.now()
             self._unit = Unit(0.0, self._unit_at, 1, 1)
             self._looks_always, self._looked = self._looked, False
             self._close()
@@ -264,64 +262,75 @@ class Units:
         """Whether without a loader this optimizer's steps are the units."""
         first = self._optimizer() if self._optimizer is not None else None
         self._n_foreign = 0 if first is optimizer else self._n_foreign + 1
-        long = self._clock() - self._unit_at > MOVED_ON_S
+        long = self.clock.now() - self._unit_at > MOVED_ON_S
         if first is None or (long and self._n_foreign >= MOVED_ON):
             first, self._optimizer = optimizer, weakref.ref(optimizer)  # a fold, or another phase
         return first is optimizer
 
     def _begin(self, optimizer: Any) -> None:
         loader = None
-        if self._candidate is not None:
-            self._trains, loader = self._candidate
-            self._candidate = None
-            self.n_epoch_steps = PassSize(loader).n_batches
+        if self._candidates:
+            found = self._candidates.pop()
+            self._trains, loader = found.seen, found.loader
+            self._unit, self._unit_at = found.unit, found.unit_at
+            self._candidates.clear()
+            self.n_epoch_steps = length(loader)
         else:
             self._optimizer = weakref.ref(optimizer)
-            self._unit_at = self._first_forward_at or self._clock()
-        self._stopped_at = self._unit_at  # a timer begins where the unit did
+            self._unit_at = self._first_forward_at or self.clock.now()
+        self.clock.stop(self._unit_at)  # a timer begins where the unit did
         self._follower.begin(loader)
-        self._stopped_at = None
+        self.clock.go_on(self._unit_at)
+
+    def _steps_on(self, foreign: LoaderSeen) -> None:
+        """A step follows a batch of a loader that is not the one that trains."""
+        self._n_foreign += 1
+        long = self.clock.now() - self._asked_at > MOVED_ON_S
+        moved_on = long and self._n_foreign >= MOVED_ON
+        grown = self._grown
+        if grown is None:
+            if moved_on:
+                self._follower.moved_on(foreign)
+        elif moved_on or self._pass_ended:
+            together = self._trained and not self._pass_ended  # its batches are in the open unit
+            if self._trained:
+                self._close()
+            self._trains, self._foreign, self._grown = grown.seen, None, None
+            self._n_foreign, self._n_beside, self._pass_ended = 0, 0, False
+            self._unit = grown.unit
+            self._unit_at = self.clock.now() if together else grown.unit_at
+            self._iterator = None
+            self._n_before, self.n_epoch_steps = self.n_taken, length(grown.loader)
 
     def _goes_on(self) -> None:
         """Training goes on: since when?"""
-        at = self._clock() if self._trains is None else self._unit_at
-        if self._other_at is not None:
-            if self._was_other() and at > self._other_at:
-                self._stop(self._other_at)
-            self._other_at = None
-        self._n_other, self._other_began = 0, False
-        if self._stopped_at is not None:
-            self._paused_s += max(0.0, at - self._stopped_at)
-            self._stopped_at = None
+        at = self.clock.now() if self._trains is None else self._unit_at
+        if self.clock.stop_for_other(before=at):
+            self._n_beside = 0
+        self.clock.go_on(at)
+        self._unit.n_samples += self._n_beside
+        self._n_beside = 0
         self._trained = True
 
-    def _other(self, now: float) -> None:
-        """Something happens that may not be training."""
-        if self._idle and self._other_at is None:
-            self._other_at = now
+    @property
+    def _in_hand(self) -> bool:
+        """Whether there is a batch that is not trained on yet."""
+        return self._trains is not None and self._unit.n_batches > 0 and not self._trained
 
-    def _over(self, now: float) -> None:
-        """Training has stopped for a while, that is sure."""
-        if self._other_at is None:
-            self._other_at = now
-        self._n_other, self._other_began = OTHERS, True
-
-    def _was_other(self) -> bool:
-        """Whether what was done meanwhile is no training."""
-        return self._n_other >= OTHERS and self._other_began
-
-    def _stop(self, at: float) -> None:
-        if self._stopped_at is None:
-            self._stopped_at = at
+    def _evaluated(self) -> None:
+        """The batch in hand is trained on now; meanwhile there may have been an evaluation."""
+        if (seconds := self._aside.over(self.clock.now())) > 0.0:
+            self.clock.left_out_s += seconds
+            self._unit.now += seconds  # it came before that
+            self._foreign, self._n_beside = None, 0
 
     def _close(self) -> None:
         """The open unit is done."""
-        if self._other_at is not None and self._was_other():
-            self._stop(self._other_at)
-            self._other_at = None
+        if self.clock.stop_for_other():
+            self._n_beside = 0
         unit, self._unit = self._unit, Unit()
         self.wait_s += unit.wait_s
-        self.now = unit.now - self._paused_s
+        self.now = unit.now - self.clock.left_out_s
         if unit.n_passes:
             if self.n_epochs and self.n_in_epoch:
                 self.n_epoch_steps = self.n_in_epoch

@@ -5,11 +5,13 @@ The same facts as a workload's (hotlap/inspect_workload.py), as far as a script 
 - `own_settings`: settings as the script has them by itself, its baseline
 - `unreached`: setting -> why it does not reach the script (hotlap/interpose/reach.py)
 - `script`: what was found in it (hotlap/interpose/seen.py), as plain data
-- `scratch`: how its working folder was covered, and what it wrote there until then
+- `scratch`: how its working folder was covered, what it wrote there until then, and which
+  trackers it has imported, whose servers no copy covers
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -44,6 +46,10 @@ LOADER_ARGUMENTS = (
     "pin_memory",
     "in_order",
 )
+
+
+TRACKERS = ("wandb", "mlflow", "comet_ml", "neptune", "clearml", "aim", "swanlab", "dvclive")
+"""Libraries that send what a script logs to a server."""
 
 
 class Probe(ScriptFollower):
@@ -101,6 +107,7 @@ class Probe(ScriptFollower):
                 "why_not": self.scratch.why_not,
                 "real": list(self.scratch.real),
                 "written_bytes": self.scratch.written_bytes(),
+                "trackers": [name for name in TRACKERS if name in sys.modules],
             },
         }
 

@@ -77,7 +77,7 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
             print(why_not, file=sys.stderr)
     covered = Scratch("scratch=false")
     if order.get("scratch"):
-        covered = scratch(Path.cwd(), folder)
+        covered = scratch(Path.cwd())
     ending.hear_errors()
     allow_own_group()
     begin(imposed, installed, observe=job.kind == "probe")
@@ -90,9 +90,8 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
         raise InvalidTrial(str(error)) from None
     except SystemExit as stop:
         code, cause = stop.code, stop.__context__
-    for thread in threading.enumerate():  # as Python does at its end
-        if thread is not threading.main_thread() and not thread.daemon:
-            thread.join()
+    # As Python does at its end: the pools of concurrent.futures are told before all are waited for.
+    threading._shutdown()  # type: ignore[attr-defined]
     if ending.raised is not None:
         ending.fail(ending.raised)
     if code:

@@ -1,4 +1,4 @@
-"""A process that covers its working folder as a trial does: USER FOLDER KEEP CODE.
+"""A process that covers its working folder as a trial does: USER FOLDER CODE.
 
 USER is a number: root becomes that user first. Prints why it is not covered, or runs CODE.
 """
@@ -16,7 +16,7 @@ from hotlap.scratch import scratch
 PR_SET_DUMPABLE = 4
 
 if __name__ == "__main__":
-    user, folder, keep, code = sys.argv[1:]
+    user, folder, code = sys.argv[1:]
     os.chdir(folder)
     if int(user) != os.geteuid():
         os.setgroups([])
@@ -26,7 +26,7 @@ if __name__ == "__main__":
         tempfile.tempdir = None
     log = os.open("events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 2)
-    covered = scratch(Path(folder), Path(keep))
+    covered = scratch(Path(folder))
     if covered.why_not:
         print(covered.why_not, flush=True)
         os._exit(3)

@@ -3,7 +3,7 @@ import pytest
 from hotlap.interpose.seen import LoaderSeen, OptimizerSeen, RootSeen, Seen, SetSeen
 from reports import found_in_script
 
-COPY = {"why_not": "", "real": [], "written_bytes": 100}
+COPY = {"why_not": "", "real": [], "written_bytes": 100, "trackers": []}
 
 
 @pytest.fixture
@@ -69,3 +69,8 @@ def test_what_the_script_decides_itself(seen):
 )
 def test_where_trials_write(seen, scratch, text):
     assert text in found_in_script(seen.to_dict(), COPY | scratch)[-1]
+
+
+def test_a_tracker_of_its_own_is_named(seen):
+    found = found_in_script(seen.to_dict(), {**COPY, "trackers": ["wandb"]})
+    assert "it has imported wandb: if that logs to a server, each trial does so too" in found[-1]

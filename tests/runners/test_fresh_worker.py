@@ -118,7 +118,7 @@ WRITES = """
     import os, time
     from hotlap.scratch import scratch
     os.chdir(folder / "working")
-    covered = scratch(folder / "working", folder / "keep")
+    covered = scratch(folder / "working")
     if covered.why_not:
         (folder / "why_not").write_text(covered.why_not)
     else:

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,15 @@ def test_a_trial_stopped_in_its_warmup_has_the_rate_of_its_last_block(tmp_path):
     trial = lab.measure("search", Settings(), 1000, lambda warmup, window: len(warmup) == 2)
     assert trial.run.outcome == "pruned" and not trial.run.measurement.blocks
     assert trial.value == pytest.approx(100.0)
+
+
+def test_a_trial_that_removes_the_studys_folder_ends_the_study(tmp_path):
+    class Removes(Answers):
+        def run(self, job, folder, watch, timeout_s):
+            shutil.rmtree(tmp_path / "study")
+            return super().run(job, folder, watch, timeout_s)
+
+    (tmp_path / "study").mkdir()
+    lab = lab_of(Removes(Run("ok", Measurement(()))), tmp_path / "study")
+    with pytest.raises(StudyFailed, match="has removed the study's folder"):
+        lab.measure("search", Settings(), 10)

@@ -100,3 +100,9 @@ def test_in_doubt_a_fresh_one(asked, tmp_path):
         (tmp_path / f"{i}.jpg").touch()
     assert not asked("import torch")
     assert asked("eval('1')")
+
+
+def test_a_module_with_an_installed_ones_name_needs_a_fresh_interpreter(asked):
+    assert asked("import helper", helper="import yaml", yaml="")
+    assert asked("import random", random="")
+    assert not asked("import torch, mine", test="", random="", yaml="", mine="from . import x")

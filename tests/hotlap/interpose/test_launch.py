@@ -189,3 +189,11 @@ def test_a_missing_module_of_a_package_is_the_script_s_own_error(runs):
     runs.file("package/train.py", "")
     done = runs.hotlap(NOTHING, "-m", "package.train")
     assert done.returncode == 1 and "No module named 'not_installed_anywhere'" in done.stderr
+
+
+def test_a_module_that_the_script_cannot_have_is_named(runs):
+    runs.file("sub/hotlap.py", "mine = 1")
+    runs.file("sub/look.py", "from hotlap import mine")
+    done = runs.hotlap(NOTHING, "sub/look.py")
+    assert done.returncode == 2
+    assert "rename hotlap.py" in done.stderr

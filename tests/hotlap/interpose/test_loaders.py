@@ -146,6 +146,37 @@ def test_the_training_loader_is_the_one_whose_batches_are_followed_by_steps(inte
     assert (second.n_iterators, second.n_batches, second.n_steps) == (2, 6, 0)
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_evaluation_between_a_batch_and_its_step_is_no_training(interpose, ends):
+    seen = interpose().seen
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in DataLoader(ROWS, 4):
+        with torch.set_grad_enabled(ends):
+            for _ in DataLoader(ROWS, 12):
+                if not ends:
+                    break
+        model(x.float()[:, None]).sum().backward()
+        optimizer.step()
+    assert [loader.n_steps for loader in seen.loaders] == [6, 0]
+
+
+def test_loaders_that_give_batches_for_each_step_all_train(interpose):
+    seen = interpose().seen
+    labelled, other, evaluation = DataLoader(ROWS, 4), DataLoader(ROWS, 8), DataLoader(ROWS, 3)
+    looks = iter(evaluation)
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,), (y,) in zip(labelled, other, strict=False):
+        with torch.no_grad():
+            next(looks)
+        (model(x.float()[:, None]).sum() + model(y.float()[:, None]).sum()).backward()
+        optimizer.step()
+        list(DataLoader(ROWS, 12))
+    assert [loader.trains for loader in seen.loaders] == [True, True, False, False]
+    assert seen.loaders[1].n_steps == 3
+
+
 def test_a_loader_that_is_made_anew_each_epoch_is_one_loader(interpose):
     seen = interpose(num_workers=1).seen
     for _ in range(3):

@@ -1,6 +1,7 @@
 """Units on a virtual clock: whatever a script does besides, training time is what training took."""
 
 import pytest
+import torch
 
 from hotlap.interpose.seen import LoaderSeen
 from hotlap.interpose.units import MOVED_ON, Units
@@ -50,7 +51,8 @@ class Script:
 
     def of(self, loader):
         return self.seen.setdefault(
-            id(loader), LoaderSeen("DataLoader", "D", BATCH, 0, "RandomSampler", False, "")
+            id(loader),
+            LoaderSeen("DataLoader", "D", loader.batch_size, 0, "RandomSampler", False, "a.py:1"),
         )
 
     def begins(self, loader):
@@ -150,6 +152,31 @@ def test_an_evaluation_between_two_steps_is_no_training(script):
     assert script.seconds == [UNIT] * 5
 
 
+@pytest.mark.parametrize("kind", ["whole", "stopped", "with gradients", "no root"])
+def test_an_evaluation_with_a_batch_in_hand_is_no_training(script, kind):
+    test = Loader(3)
+    for _ in range(2):
+        script.begins(script.training)
+        for i in range(5):
+            script.takes(script.training)
+            if i in (0, 3):
+                script.begins(test)
+                for _ in range(3):
+                    with torch.set_grad_enabled(kind == "with gradients"):
+                        script.takes(test, 7.0)
+                    if kind != "no root":
+                        script.forward(trains=kind == "with gradients", seconds=11.0)
+                if kind != "stopped":
+                    script.ends(test)
+                script.does(50)
+            script.forward()
+            script.units.backward(0)
+            script.step()
+        script.ends(script.training)
+    assert script.seconds == [UNIT + 3 * 7 + 50 + (33 if kind != "no root" else 0), *[UNIT] * 9]
+    assert [n for n, _ in script.finished] == [BATCH] * 10
+
+
 def test_one_without_a_loader_neither(script):
     def picture(i):
         if i == 2:
@@ -240,8 +267,10 @@ def test_one_of_two_loaders_trained_on_together(script):
         script.forward()
         script.step()
     script.ends(labelled)
-    # The last unit ends before the other loader would be asked again.
-    assert script.seconds == [UNIT + ASK] * 4 + [UNIT]
+    # A pass begins with its first wait, and a unit ends when its own loader is asked, behind the
+    # other one. Before the first step nobody knows that the other's batch will be trained on.
+    assert script.seconds == [UNIT + 2 * ASK, *[UNIT + ASK] * 3, UNIT]
+    assert [n for n, _ in script.finished] == [BATCH, *[2 * BATCH] * 4]
 
 
 def test_a_script_that_makes_its_batches_itself(script):
@@ -288,7 +317,35 @@ def test_several_loaders_that_give_batches_for_each_step(script):
         script.forward()
         script.step()
     script.ends(script.training)
-    assert script.seconds == [UNIT + 3 * ASK] * 4 + [UNIT]
+    assert script.seconds == [UNIT + 6 * ASK, *[UNIT + 3 * ASK] * 3, UNIT]
+    assert [n for n, _ in script.finished] == [BATCH, *[4 * BATCH] * 4]
+
+
+def test_two_loaders_of_different_batch_sizes(script):
+    labelled, other = Loader(5, 3), Loader(5, 7)
+    for _ in range(2):
+        script.begins(labelled)
+        script.begins(other)
+        for _ in range(5):
+            script.takes(labelled)
+            script.takes(other)
+            script.forward()
+            script.step()
+        script.ends(labelled)
+        script.does(50)
+    assert [n for n, _ in script.finished] == [7, *[10] * 8]
+
+
+def test_an_evaluations_batches_are_no_samples(script):
+    def between(i):
+        if i in (1, 3):
+            script.evaluate(test, n=1)  # so short that its time is not told from training
+
+    test = Loader(1)
+    for _ in range(2):
+        script.train_pass(between)
+        script.evaluate(test, n=3)
+    assert [n for n, _ in script.finished] == [BATCH] * 10
 
 
 def test_an_evaluation_that_calls_no_root_between_two_steps_is_no_training(script):
@@ -313,6 +370,33 @@ def test_a_script_that_trains_on_with_another_loader(script):
     assert script.moved_on_to is script.of(other)
 
 
+def test_a_batch_size_that_grows_from_pass_to_pass(script):
+    for n in (1, 2, 4):
+        script.training = Loader(5, n * BATCH)
+        script.train_pass()
+        script.does(50)
+        script.evaluate(Loader(3, 99))
+    assert script.moved_on_to is None
+    assert script.seconds == [UNIT] * 15
+    assert [n for n, _ in script.finished] == [BATCH] * 5 + [2 * BATCH] * 5 + [4 * BATCH] * 5
+    assert script.units.n_epoch_steps == 5 and script.units.wait_s == 15 * ASK
+
+
+def test_a_batch_size_that_grows_within_a_pass(script):
+    script.begins(script.training)
+    script.train()
+    script.train()
+    grown = Loader(1000, 2 * BATCH)
+    script.begins(grown)
+    for _ in range(MOVED_ON + 3):
+        script.train(grown)
+    assert script.moved_on_to is None
+    # What was trained before it was known to be for good counts as one unit.
+    n_before = (MOVED_ON - 1) * 2
+    assert [n for n, _ in script.finished] == [BATCH, (1 + n_before) * BATCH, *[2 * BATCH] * 3]
+    assert sum(script.seconds) == UNIT * (2 + MOVED_ON + 2)
+
+
 def test_loaders_that_take_turns(script):
     other = Loader(1000)
     script.begins(script.training)
@@ -322,6 +406,7 @@ def test_loaders_that_take_turns(script):
         for _ in range(MOVED_ON - 1):
             script.train(other)
     assert script.moved_on_to is None
+    assert [n for n, _ in script.finished] == [MOVED_ON * BATCH] * 4
 
 
 @pytest.mark.parametrize("ends", [True, False])

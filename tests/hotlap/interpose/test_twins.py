@@ -1,0 +1,93 @@
+"""Copies of a root that is trained: calls without gradients are heard, all else is plain."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from torch.optim.swa_utils import AveragedModel
+
+from hotlap.interpose.root_call import RootCall
+
+X = torch.ones(2, 3)
+
+
+class Heard:
+    """A Listener that writes down which modules are called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def forward(self, module, trains):
+        self.calls.append((module, trains))
+
+    def __getattr__(self, name):
+        return lambda *_: None
+
+
+@pytest.fixture
+def heard(interpose):
+    listener = Heard()
+    interpose().listen(listener)
+    return listener
+
+
+def trained(model, n_steps=2):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(n_steps):
+        model(X).sum().backward()
+        optimizer.step()
+    return model
+
+
+def looked_at(*modules):
+    with torch.no_grad():
+        for module in modules:
+            module(X)
+    return modules
+
+
+def test_an_average_that_is_made_before_the_first_step(heard):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    average, other = copy.deepcopy(model), nn.Sequential(nn.Linear(3, 2))
+    trained(model)
+    heard.calls.clear()
+    looked_at(average, other)
+    average(X)
+    assert heard.calls == [(average, False)]
+
+
+def test_one_that_is_made_later_and_wrapped(heard):
+    model = trained(nn.Linear(3, 1))
+    average = AveragedModel(model)
+    average.update_parameters(model)
+    heard.calls.clear()
+    looked_at(average)
+    assert heard.calls == [(average.module, False)]
+
+
+def test_a_copy_can_be_pickled_and_its_parameters_are_its_own(heard):
+    model = trained(nn.Linear(3, 1))
+    twin = pickle.loads(pickle.dumps(copy.deepcopy(model)))
+    assert twin.weight is not model.weight
+    assert torch.equal(twin(X), model(X))
+
+
+def test_a_copy_that_is_trained_is_a_root(interpose):
+    interposition = interpose(compile_mode="default")
+    interposition.listen(Heard())
+    first = trained(nn.Linear(3, 1), 1)
+    second = copy.deepcopy(first)
+    optimizer = torch.optim.SGD(second.parameters(), lr=0.1)
+    second.eval()(X).sum().backward()
+    optimizer.step()
+    call = second.__dict__["_compiled_call_impl"]
+    assert isinstance(call, RootCall) and call.inner is None
+    assert [root.refused for root in interposition.seen.roots] == [{}, {}]
+
+
+def test_nobody_hears_copies_where_nobody_listens(interpose):
+    interpose()
+    model = trained(nn.Linear(3, 1))
+    assert "_compiled_call_impl" not in copy.deepcopy(model).__dict__
