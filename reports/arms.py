@@ -7,9 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hotlap.measurement import Rate
+from hotlap.spoken import MISSING, percent
 from reports.arm import Arm
 from reports.result import Result
-from reports.text import MISSING, duration, interval, milliseconds, number, percent, size, times
+from reports.text import duration, interval, milliseconds, number, size, times
 
 
 def arms_table(result: Result, wide: bool) -> Table:

@@ -20,13 +20,3 @@ class Doubt:
     sentence: str
     cause: str
     advice: str
-
-
-def count(n: int, word: str) -> str:
-    """`1 step`, `3 steps`."""
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
-
-
-def percent(share: float) -> str:
-    """A share 0..1 as `31 %`."""
-    return f"{share:.0%}".replace("%", " %")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,13 @@ class Lab:
         facts: dict[str, Any] = run.events[-1]["facts"]
         return facts
 
-    def differs_from(self, own: dict[str, Any]) -> None:
-        """For a script: these settings are its own, and only what differs from them is imposed."""
+    def own_way(self, own: dict[str, Any], settings: Mapping[str, Any]) -> Settings:
+        """The baseline of a script: its `own` settings, with the user's `settings` over them.
+
+        From now on only what differs from its own is imposed on it.
+        """
         self._job = replace(self._job, script={**(self._job.script or {}), "own": own})
+        return Settings.from_dict({**own, **settings})
 
     def measure(
         self,

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotlap.measurement import t_quantile
+from hotlap.spoken import percent
 
 NOISY = 0.05
 """Above this spread or drift, the search compares each trial with a baseline next to it."""
@@ -123,27 +124,22 @@ class Noise:
         if self.n < 2:
             return "the baseline was measured once only, so nothing is known of the machine's noise"
         runs = f"{self.n} runs of the baseline"
-        said = [f"{runs} differ by {percent(self.spread)} from process to process"]
+        said = [f"{runs} differ by {percent(self.spread, fine=True)} from process to process"]
         if self.drifts:
             word = "faster" if self.drift > 0 else "slower"
-            said.append(f"became {percent(abs(self.drift))} {word} meanwhile")
+            said.append(f"became {percent(abs(self.drift), fine=True)} {word} meanwhile")
         if self.modes:
             low, high = self.modes
             said.append(f"have two modes, one {high / low:.1f} times as fast as the other")
         text = ", ".join(said)
         if n_rounds >= 2:
             effect = self.smallest_effect(n_rounds) if effect is None else effect
-            least = percent(effect) if effect < 1 else f"a factor of {1 + effect:.3g}"
+            least = percent(effect, fine=True) if effect < 1 else f"a factor of {1 + effect:.3g}"
             return f"{text}; {n_rounds} paired rounds cannot show a change of less than {least}"
         needed = self.rounds_for(0.02)
         if needed is None:
             return f"{text}; a change of 2 % cannot be shown on this machine"
         return f"{text}; to show a change of 2 % takes {needed} paired rounds"
-
-
-def percent(share: float) -> str:
-    """A share as `2.1 %` or `31 %`."""
-    return f"{share:.1%}".replace("%", " %") if share < 0.1 else f"{share:.0%}".replace("%", " %")
 
 
 def _spread(steps: Sequence[float]) -> float:

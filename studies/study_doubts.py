@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from hotlap.measurement import Rate
-from studies.doubt import Doubt, count, percent
+from hotlap.spoken import count, percent
+from studies.doubt import Doubt
 
 WIDE = 0.05
 """A half width above this share of the value: what a full run is checked against is 5 % too."""
