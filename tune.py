@@ -99,18 +99,20 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         runner,
     ):
         write_text(folder / "config.yaml", text)
-        observer = reports.StudyObserver(study, progress, tracker)
+        timed = config.objective.name == "run_time"
+        observer = reports.StudyObserver(study, progress, tracker, timed)
         lab = studies.Lab(runner, job, folder, objective, observer)
 
         # Which machine, which workload, and so: which knobs?
         observer.stage("probe", f"{name}, results in {folder}")
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
+        told = studies.knows_facts(folder)  # and so what follows from them, by an earlier session
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
         objective.check(facts)
         unreached = facts.pop("unreached", {})
+        in_script: list[str] = []
         if script is not None:
-            for line in reports.found_in_script(facts.pop("script"), facts.pop("scratch")):
-                observer.note(line)
+            in_script = reports.found_in_script(facts.pop("script"), facts.pop("scratch"))
             base = lab.own_way(facts.pop("own_settings"), config.settings)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
@@ -121,7 +123,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         ]
         known = {**facts, "unreached": unreached}
         knobs, dropped = search_spaces.active(wanted, known, config.numerics, base)
-        for line in dropped:
+        for line in [] if told else [*in_script, *dropped]:
             observer.note(line)
         space = search_spaces.Space(knobs, base)
         # What the user left out of the space is not the expert's to change either.
@@ -235,7 +237,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             versions=versions,
             n_outcomes=n_outcomes,
             dropped=tuple(dropped),
-            warnings=tuple(studies.doubts_of(found, sum(n_outcomes.values()))),
+            warnings=tuple(studies.doubts_of(found, folder, sum(n_outcomes.values()))),
             wall_s=budget.spent(),
             commands=next_commands(config, folder, path, tracker.ui_command()),
             epochs=config.run.epochs,

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 
+from hotlap.measurement import Rate
+
 MISSING = "-"
 """Stands where nothing was measured."""
+
+UNKNOWN = "too few runs"
+"""Stands for an interval that says nothing."""
 
 FINE_BELOW = 0.1
 """A finely written share has a decimal below that: 2.1 % and 31 %."""
@@ -30,3 +35,8 @@ def percent(share: float | None, fine: bool = False) -> str:
 def count(n: int, word: str) -> str:
     """`1 step`, `3 steps`."""
     return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+def interval(ratio: Rate) -> str:
+    """A ratio's interval, as [1.28, 1.34]; words where it says nothing."""
+    return f"[{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.known else f"({UNKNOWN})"

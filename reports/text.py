@@ -27,12 +27,6 @@ def times(value: float | None) -> str:
     return MISSING if value is None or not math.isfinite(value) else f"{value:.2f}x"
 
 
-def interval(low: float, high: float) -> str:
-    """The interval of a ratio, as [1.28, 1.34]; an unknown end is a question mark."""
-    ends = (f"{end:.2f}" if math.isfinite(end) else "?" for end in (low, high))
-    return f"[{', '.join(ends)}]"
-
-
 def milliseconds(seconds: float | None) -> str:
     """Seconds written in milliseconds."""
     if seconds is None or not math.isfinite(seconds):

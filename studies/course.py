@@ -20,6 +20,7 @@ from studies.confirm import Confirmed
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import measured
+from studies.enough import too_short
 from studies.entry import Entry
 from studies.found import Found
 from studies.lab import Lab
@@ -99,6 +100,8 @@ class Course:
         known = known if known is not None and self._plan.guided else Known()
         if known.sentence:
             self._observer.note(known.sentence)
+        if first is not None and known.hit is None:
+            self._warn_if_short(first.run.wall_s)
         again: Found | None = None
         if known.hit is not None and first is not None:  # a study that goes on has had its try
             again = self._prove_again(base, expert, first, known.hit)
@@ -159,6 +162,13 @@ class Course:
             again=None if reason == UNMEASURED else not reason,
         )
 
+    def _warn_if_short(self, trial_s: float) -> None:
+        """Now that it is known what a trial takes."""
+        budget, plan = self._budget, self._plan
+        asked = (plan.n_trials, plan.max_rounds)
+        if said := too_short(budget.seconds, budget.spent(), trial_s, PROVE, *asked):
+            self._observer.note(said)
+
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
         """A/A: the baseline again, in processes of its own."""
         repeats = [self._repeat(first)] if first else []
@@ -174,7 +184,7 @@ class Course:
         anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
-            self._observer.note(anchor.noise.sentence(0))
+            self._observer.note(anchor.noise.sentence(most_rounds=self._plan.max_rounds))
         self._search.expect_noise(anchor.noise.spread if anchor.noise.n > 1 else USUAL_SPREAD)
         return anchor
 

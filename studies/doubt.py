@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -20,3 +21,8 @@ class Doubt:
     sentence: str
     cause: str
     advice: str
+
+
+def more_time(folder: Path) -> str:
+    """The advice where the study in `folder` was too short."""
+    return f"go on with resume={folder} and a larger budget="

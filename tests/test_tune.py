@@ -93,12 +93,14 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path, start, tune):
     assert code == 130, out + err
     assert all_gone(family)
     assert "Traceback" not in out + err
+    assert "are not searched" in out
     assert (out + err).count("interrupted") == 1
     command = re.search(r"resume=(\S+)", out + err)
     assert command and (tmp_path / command[1]).resolve() == folder.resolve()
 
     code, out, err = tune(tmp_path, f"resume={folder}")
     assert code == 0, out + err
+    assert "are not searched" not in out  # the first session has told so
     assert folders(tmp_path) == [folder]
     assert len(states(folder)) == 5
     assert (folder / "frozen.yaml").exists()
