@@ -219,8 +219,9 @@ class Course:
         return (value / level) ** self._lab.sign
 
     def _of_rounds(self, baseline: Arm) -> list[Repeat]:
-        """The baseline's runs in the confirm rounds."""
-        return [self._repeat(t) for t in baseline.trials.values() if t.run.outcome == "ok"]
+        """The baseline's runs in the confirm rounds, without one of before that stands for them."""
+        ended = (t for t in baseline.trials.values() if t.run.outcome == "ok")
+        return [self._repeat(t) for t in ended if t.kind == "confirm"]
 
 
 def _waits(first: Trial | None, diagnosis: Diagnosis | None) -> float:

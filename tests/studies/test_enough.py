@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from replay import BASE
 from test_search import rate
 
 from hotlap.errors import StudyFailed
@@ -17,7 +18,8 @@ def told(session):
 
 def test_a_short_study_is_told_one_that_would_do_and_that_one_proves_something(replay, tmp_path):
     short = replay(rate, folder=tmp_path / "short", budget_s=60, process_noise=0.01)
-    short.studied()
+    found = short.studied()
+    assert found.noise.n == sum(t.settings == BASE for t in short.seen.trials)  # none twice
     (note,) = told(short)
     assert short.seen.notes[:2] == ["baseline", note]  # before anything else was measured
     assert note.startswith("a trial takes about 8.0 s here: budget=60s is too short to try 4")
