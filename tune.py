@@ -17,47 +17,34 @@ STARTED = time.monotonic()  # before all else: the budget counts the imports too
 
 import conf.interrupt  # noqa: E402, F401, I001  before the imports that take long
 
-import os  # noqa: E402
 import shlex  # noqa: E402
 import sys  # noqa: E402
-from dataclasses import asdict, replace  # noqa: E402
+from dataclasses import asdict  # noqa: E402
 from datetime import datetime  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import TYPE_CHECKING, Any  # noqa: E402
+from typing import TYPE_CHECKING  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
-from conf.hand_on import run_words, script_run  # noqa: E402
-from conf.job_key import job_key  # noqa: E402
-from conf.recorded import tried  # noqa: E402
+from conf.hand_on import go_on_with, next_commands, run_words  # noqa: E402
+from conf.job_key import study_key  # noqa: E402
+from conf.recorded import header  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
-from conf.workload import job_of, script_of  # noqa: E402
+from conf.workload import job_of, script_here  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from hotlap.job import Job, Window
     from hotlap.measurement import Measurement
     from hotlap.settings import Settings
-    from reports import StudyObserver, Tracking
     from runners.protocol import Run
     from runners.replay import ReplayRunner
-    from search_spaces import Space
-    from studies import Gate, Lab
+    from studies import Gate
 
 OUTPUTS = Path("outputs")
 
-WINDOW, WARMUP = 1 / 60, 1 / 20
-"""The most of the budget that one trial's window, or its warm-up, may take."""
-
-REPEAT = 1 / 150
-"""The same for a window where many processes tell more than long windows do."""
-
 RECORDING_S = 7 * 24 * 3600.0
 """A recording has no budget; the shares of one are taken of a week."""
-
-GUIDED = ("tpe", "gp")
-"""Samplers that learn from what descent has tried first; the others shall do what they say."""
 
 starts = iter([STARTED])
 """When the first study of the command began; a sweep's later ones begin when their turn comes."""
@@ -77,6 +64,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     from hotlap.job import Job, Window, write_text
     from hotlap.settings import Settings
     from runners.open_runner import open_runner
+    from runners.table_writer import TableWriter
     from studies import provenance, pruners, samplers
 
     runner = replay or open_runner(**vars(config.runner))
@@ -84,7 +72,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     allowance_s = RECORDING_S if config.record else seconds(config.budget)
     start = None if runner.recorded else next(starts, None)
     budget = studies.Budget(allowance_s, start, runner.clock)
-    script = script_here(script_of(config))
+    script = script_here(config)
     workload, args = job_of(config) if script is None else ("", {})
     name = config.name or workload.rpartition(".")[2]
     started = f"{datetime.now():%Y-%m-%d_%H-%M-%S}"
@@ -92,7 +80,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     folder = Path(resume) if resume else studies.new_folder(OUTPUTS / name, started)
     study = studies.study_name(folder, f"{name} {folder.name}")
     base = Settings.from_dict(config.settings)
-    window = shortened(Window(**vars(config.window)), budget.seconds)
+    window = budget.shortened(Window(**vars(config.window)))
     paths = tuple(config.import_path)
     job = Job(workload, args, {}, window, seed=config.seed, import_path=paths, script=script)
     objective = objectives.make(config.objective.name, **vars(config.run))
@@ -111,17 +99,21 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         runner,
     ):
         write_text(folder / "config.yaml", text)
-        observer = reports.StudyObserver(study, progress, tracker)
+        timed = config.objective.name == "run_time"
+        observer = reports.StudyObserver(study, progress, tracker, timed)
         lab = studies.Lab(runner, job, folder, objective, observer)
 
         # Which machine, which workload, and so: which knobs?
         observer.stage("probe", f"{name}, results in {folder}")
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
+        told = studies.knows_facts(folder)  # and so what follows from them, by an earlier session
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
         objective.check(facts)
         unreached = facts.pop("unreached", {})
+        in_script: list[str] = []
         if script is not None:
-            base = own_way(lab, facts, config.settings, observer)
+            in_script = reports.found_in_script(facts.pop("script"), facts.pop("scratch"))
+            base = lab.own_way(facts.pop("own_settings"), config.settings)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))
@@ -131,7 +123,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         ]
         known = {**facts, "unreached": unreached}
         knobs, dropped = search_spaces.active(wanted, known, config.numerics, base)
-        for line in dropped:
+        for line in [] if told else [*in_script, *dropped]:
             observer.note(line)
         space = search_spaces.Space(knobs, base)
         # What the user left out of the space is not the expert's to change either.
@@ -142,11 +134,13 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
         if config.record:  # the whole space into a table, and no search
             origin = {"versions": versions, "git_commit": commit, "setup_s": budget.spent()}
-            header = {**table_header(config, name, job, space, facts), **origin}
+            first_line = {**header(config, name, job, space, facts), **origin}
             every = [base, expert, *space.grid()]
             n_settings = len({settings.key() for settings in every})
             observer.stage("record", f"{n_settings} settings into {config.record}")
-            observer.note(record(config, lab, every, header, observer, refuse))
+            with TableWriter(Path(config.record), first_line) as rows:
+                many = (config.record_repeats, config.n_trials)
+                observer.note(studies.record(lab, every, rows, observer, refuse, *many))
             tracker.study_ended(reports.ended_record(study, "finished"), [])
             return DONE
 
@@ -184,10 +178,10 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             n_trials=config.n_trials,
             n_best=config.confirm.n_best,
             max_rounds=config.confirm.max_rounds,
-            guided=config.sampler.name in GUIDED,
+            guided=config.sampler.name in samplers.GUIDED,
             sampler=config.sampler.name,
             seed=config.seed,
-            repeat_s=max(window.min_s, budget.seconds * REPEAT),
+            repeat_s=budget.repeat_s(window),
             full_run=studies.Endurance(
                 **vars(config.run),
                 limits=studies.Limits.here(
@@ -211,7 +205,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         bank = studies.Reuse(
             None if runner.recorded else studies.bank_folder(**vars(config.bank)),
             facts,
-            "" if runner.recorded else key_of(workload, args, config),
+            "" if runner.recorded else study_key(config),
             studies.Goal.of(*asked, budget.seconds, config.n_trials),
             space,
             refuse,
@@ -244,9 +238,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             versions=versions,
             n_outcomes=n_outcomes,
             dropped=tuple(dropped),
-            warnings=tuple(studies.doubts_of(found, sum(n_outcomes.values()))),
+            warnings=tuple(studies.doubts_of(found, folder, sum(n_outcomes.values()))),
             wall_s=budget.spent(),
-            commands=next_commands(config, name, folder, path, tracker),
+            commands=next_commands(config, folder, path, tracker.ui_command()),
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
             script="" if script is None else shlex.join(run_words(config.words)),
@@ -257,108 +251,6 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         tracker.study_ended(reports.ended_record(study, "finished", result), files)
     reports.print_result(result, console)
     return DONE
-
-
-def key_of(workload: str, args: dict[str, Any], config: TuneConfig) -> str:
-    """What the bank calls this job, whoever asks for it."""
-    if (script := script_of(config)) is not None:
-        return job_key("", {name: script[name] for name in ("target", "args", "cwd")}, ())
-    return job_key(workload, args, config.import_path)
-
-
-def script_here(script: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The script with what this tuner's own process has to add: its terminal, how to begin."""
-    if script is None:
-        return None
-    from hotlap.interpose.environment_use import needs_fresh
-
-    size = os.get_terminal_size(0) if os.isatty(0) else None
-    terminal = [size.lines, size.columns] if size else None
-    fresh = needs_fresh(script["target"], script["is_module"])
-    return {**script, "terminal": terminal, "fresh": fresh}
-
-
-def own_way(
-    lab: Lab, facts: dict[str, Any], settings: Mapping[str, Any], observer: StudyObserver
-) -> Settings:
-    """The baseline of a script: what it does by itself, with the user's `settings` over it."""
-    import reports
-    from hotlap.settings import Settings
-
-    own = facts.pop("own_settings")
-    for line in reports.found_in_script(facts.pop("script"), facts.pop("scratch")):
-        observer.note(line)
-    lab.differs_from(own)
-    return Settings.from_dict({**own, **settings})
-
-
-def shortened(window: Window, budget_s: float) -> Window:
-    """The window, its parts no longer than their share of the budget: trials have to fit in."""
-    max_s = min(window.max_s, budget_s * WINDOW)
-    return replace(
-        window,
-        max_s=max_s,
-        min_s=min(window.min_s, max_s),
-        max_warmup_s=min(window.max_warmup_s, budget_s * WARMUP),
-    )
-
-
-def table_header(
-    config: TuneConfig, name: str, job: Job, space: Space, facts: dict[str, Any]
-) -> dict[str, Any]:
-    """What a recorded table says of its trials in its first line (docs/tables.md)."""
-    workload: dict[str, Any] = {"name": name, "words": config.words}
-    if job.script is None:
-        workload |= {"function": job.workload, "args": job.args}
-    return {
-        "workload": workload,
-        "settings": space.base.to_dict(),
-        "space": {knob.name: tried(knob.to_mapping()) for knob in space.knobs},
-        "window": vars(job.window),
-        "facts": {fact: value for fact, value in facts.items() if fact != "budget_s"},
-    }
-
-
-def record(
-    config: TuneConfig,
-    lab: Lab,
-    every: Sequence[Settings],
-    header: dict[str, Any],
-    observer: StudyObserver,
-    refuse: Callable[[Settings], str],
-) -> str:
-    """Record `every` settings value; returns the sentence that says why it ended."""
-    import studies
-    from runners.table_writer import TableWriter
-
-    with TableWriter(Path(config.record or ""), header) as rows:
-        repeats, n_trials = config.record_repeats, config.n_trials
-        return studies.record(lab, every, rows, observer, refuse, repeats, n_trials)
-
-
-def go_on_with(folder: Path) -> str:
-    """The command that goes on with the study in `folder`."""
-    return shlex.join(["python", sys.argv[0], f"resume={folder}"])
-
-
-def next_commands(
-    config: TuneConfig, name: str, folder: Path, path: Path, tracker: Tracking
-) -> dict[str, str]:
-    """What to type next: what for -> command."""
-    words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
-    full_run = script_run(config, path)
-    if full_run is None:
-        train = Path(sys.argv[0]).with_name("train.py")
-        full_run = f"python {train} {words} {shlex.quote(f'settings={path}')}"
-    more = " n_trials=null" if config.n_trials else ""
-    longer = f"{2 * seconds(config.budget):g}s"
-    commands = {
-        "full run": full_run,
-        "go on with more time": f"{go_on_with(folder)} budget={longer}{more}",
-    }
-    if look := tracker.ui_command():
-        commands["compare the trials"] = look
-    return commands
 
 
 if __name__ == "__main__":

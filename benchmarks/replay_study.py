@@ -20,11 +20,12 @@ from tempfile import TemporaryDirectory
 
 from conf.cli import DONE
 from conf.prepare import Request, prepare
-from conf.schema import TuneConfig
+from conf.schema import Constraints, TuneConfig
 from conf.session import Session
 from hotlap import frozen
 from hotlap.errors import UserInputError
 from hotlap.settings import Settings
+from objectives import violations
 from runners.replay import Played, ReplayRunner
 from runners.table import Table
 from tune import tune
@@ -98,6 +99,7 @@ def replay_study(
         budget=f"{budget_s}s",
         sampler=replace(config.sampler, seed=seed),
     )
+    table = within_limits(table, config.constraints)
     runner = ReplayRunner(table, seed)
     with TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         code = tune(replace(config, resume=folder), "", runner)
@@ -114,6 +116,12 @@ def replay_study(
         runner.clock(),
         tuple(runner.trials),
     )
+
+
+def within_limits(table: Table, constraints: Constraints) -> Table:
+    """The table with those winners alone that a study would take."""
+    limits, facts = vars(constraints), table.header.get("facts", {})
+    return table.within(lambda m: max(violations(m, limits, facts), default=0.0) <= 0)
 
 
 @cache

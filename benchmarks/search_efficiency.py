@@ -33,9 +33,10 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
 
 from benchmarks import efficiency_report, incumbents  # noqa: E402
 from benchmarks.peers import NAMES, Peer, expert_settings  # noqa: E402
-from benchmarks.replay_study import replay_study  # noqa: E402
+from benchmarks.replay_study import replay_study, within_limits  # noqa: E402
 from benchmarks.synthetic_machine import SHAPES  # noqa: E402
 from benchmarks.synthetic_table import write  # noqa: E402
+from conf.schema import Constraints  # noqa: E402
 from hotlap.errors import UserInputError  # noqa: E402
 from runners.table import Table  # noqa: E402
 
@@ -133,7 +134,7 @@ def searched(
 @cache
 def table_of(path: Path) -> Table:
     """The table at `path`, read once in each process."""
-    return Table.read(path)
+    return within_limits(Table.read(path), Constraints())
 
 
 def search(task: Task) -> Searched:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from conf.fault import Fault
 from conf.recorded import is_replay
 from conf.schema import TuneConfig
 from conf.sources import Sources
+from conf.unwritable import no_file
 
 
 def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
@@ -57,15 +57,7 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
 
 
 def _unfit(path: Path) -> str:
-    """Why no table can lie at `path`, as far as looking tells; empty if it can."""
+    """Why no table can be recorded at `path`; empty if it can."""
     if path.suffix == ".gz":
         return "lines are added to a table while it is recorded; pack it afterwards, with gzip"
-    try:
-        if path.exists() and not path.is_file():
-            return "that is no file that keeps what is written to it"
-        there = next(folder for folder in path.absolute().parents if folder.exists())
-    except (OSError, ValueError) as error:
-        return f"there can be no such file ({error})"
-    if not there.is_dir():
-        return f"{there} is no folder"
-    return "" if os.access(there, os.W_OK) else f"nothing can be written in {there}"
+    return no_file(path)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from conf.duration import seconds
 from conf.schema import TuneConfig
 
 SHARED = ("model", "data", "device", "seed", "runner", "tracking", "bank", "import_path")
@@ -52,6 +54,36 @@ def script_run(config: TuneConfig, settings: Path) -> str | None:
     file = settings.resolve() if away else settings
     run = shlex.join(["python", "-m", "hotlap", "run", "--settings", str(file), *command])
     return f"cd {shlex.quote(config.cwd)} && {run}" if away else run
+
+
+def go_on_with(folder: Path) -> str:
+    """The command that goes on with the study in `folder`."""
+    return shlex.join(["python", sys.argv[0], f"resume={folder}"])
+
+
+def next_commands(config: TuneConfig, folder: Path, settings: Path, look: str) -> dict[str, str]:
+    """What to type after a study: what for -> command.
+
+    Args:
+        config: The study's.
+        folder: Where it lies.
+        settings: What it has frozen.
+        look: How to look at its trials; empty if there is nothing to look at.
+    """
+    words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
+    full_run = script_run(config, settings)
+    if full_run is None:
+        train = Path(sys.argv[0]).with_name("train.py")
+        full_run = f"python {train} {words} {shlex.quote(f'settings={settings}')}"
+    more = " n_trials=null" if config.n_trials else ""
+    longer = f"{2 * seconds(config.budget):g}s"
+    commands = {
+        "full run": full_run,
+        "go on with more time": f"{go_on_with(folder)} budget={longer}{more}",
+    }
+    if look:
+        commands["compare the trials"] = look
+    return commands
 
 
 def run_words(words: Sequence[str]) -> list[str]:

@@ -11,9 +11,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from conf.schema import TuneConfig
 from conf.signature import NotFound, signature
+from conf.workload import job_of, script_of
 
 DIGITS = 12
+
+
+def study_key(config: TuneConfig) -> str:
+    """The key of what a study is about: a workload, or a script with its arguments and folder."""
+    if (script := script_of(config)) is not None:
+        return job_key("", {name: script[name] for name in ("target", "args", "cwd")}, ())
+    return job_key(*job_of(config), config.import_path)
 
 
 def job_key(workload: str, args: Mapping[str, Any], import_path: Sequence[str]) -> str:

@@ -1,11 +1,11 @@
-"""`runner=replay runner.table=<file>`: a study on a recorded table takes its subject from there."""
+"""Recorded tables: what `record=` writes of its study, and what a study on one takes from there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
@@ -19,6 +19,11 @@ from hotlap.settings import Settings
 from runners.table import told
 from runners.table_check import lines_of
 
+if TYPE_CHECKING:
+    from conf.schema import TuneConfig
+    from hotlap.job import Job
+    from search_spaces import Space
+
 TRIED = ("choices", "low", "high", "step", "log", "when", "numerics")
 """Parts of a knob that count: what it requires was known on the machine that recorded it."""
 
@@ -26,6 +31,22 @@ TRIED = ("choices", "low", "high", "step", "log", "when", "numerics")
 def is_replay(config: Any) -> bool:
     """Whether trials come from a table."""
     return bool(config.runner.name == "replay")
+
+
+def header(
+    config: TuneConfig, name: str, job: Job, space: Space, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a recorded table says of its trials in its first line (docs/tables.md)."""
+    workload: dict[str, Any] = {"name": name, "words": config.words}
+    if job.script is None:
+        workload |= {"function": job.workload, "args": job.args}
+    return {
+        "workload": workload,
+        "settings": space.base.to_dict(),
+        "space": {knob.name: tried(knob.to_mapping()) for knob in space.knobs},
+        "window": vars(job.window),
+        "facts": {fact: value for fact, value in facts.items() if fact != "budget_s"},
+    }
 
 
 def fill(

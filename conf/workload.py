@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from conf.check_workload import NOT_ARGUMENTS
@@ -53,3 +54,21 @@ def script_of(config: TuneConfig) -> dict[str, Any] | None:
         "override": list(config.override),
         "scratch": config.scratch,
     }
+
+
+def script_here(config: TuneConfig) -> dict[str, Any] | None:
+    """`script_of`, with what the tuner's own process has to add.
+
+    Returns:
+        Besides, `terminal`: lines and columns of this process's terminal, None without one;
+        `fresh`: whether the script needs a process in which torch is not imported yet.
+    """
+    script = script_of(config)
+    if script is None:
+        return None
+    from hotlap.interpose.environment_use import needs_fresh  # of no use to a model
+
+    size = os.get_terminal_size(0) if os.isatty(0) else None
+    terminal = [size.lines, size.columns] if size else None
+    fresh = needs_fresh(script["target"], script["is_module"])
+    return {**script, "terminal": terminal, "fresh": fresh}

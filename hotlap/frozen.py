@@ -20,10 +20,12 @@ from hotlap.settings import NAMES, Settings, faults, near
 HEADER = """\
 # @package _global_
 # Frozen settings, written by hotlap: runtime settings only, nothing that changes what is learned.
-#   python train.py +model=... settings={path}
-#   python -m hotlap run --settings {path} train.py ...    # your own script
+#   {command}
 #   settings = hotlap.load("{path}")    # in your own code
 """
+
+OF_A_MODEL = "python train.py +model=... settings={path}"
+OF_A_SCRIPT = "python -m hotlap run --settings {path} {script}"
 
 TOP_KEYS = ("settings", "provenance")
 
@@ -91,7 +93,8 @@ def load_frozen(path: str | Path) -> Frozen:
 def dump(path: str | Path, settings: Settings, provenance: Mapping[str, Any]) -> None:
     """Write a frozen file, aside first and then renamed; its folder is made where it is missing.
 
-    Settings stand in the order of `hotlap.settings.NAMES`, without those that mean nothing beside
+    Its head has the command of a full run: of the script that was tuned, if it was one. Settings
+    stand in the order of `hotlap.settings.NAMES`, without those that mean nothing beside
     the others (`prefetch_factor` without workers).
     """
     path = Path(path)
@@ -102,7 +105,9 @@ def dump(path: str | Path, settings: Settings, provenance: Mapping[str, Any]) ->
         "provenance": _plain(provenance),
     }
     body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-    write_text(path, HEADER.format(path=path.name) + body)
+    script = provenance.get("script")
+    command = (OF_A_SCRIPT if script else OF_A_MODEL).format(path=path.name, script=script)
+    write_text(path, HEADER.format(path=path.name, command=" ".join(command.split())) + body)
 
 
 def differences(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from hotlap.block import Block
 
-__all__ = ["Block", "Measurement", "Rate", "steady_rate", "t_quantile"]
+__all__ = ["Block", "Measurement", "Rate", "Ratio", "steady_rate", "t_quantile"]
 
 TRIM = 0.2
 
@@ -28,6 +28,12 @@ T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 
          2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
          2.060, 2.056, 2.052, 2.048, 2.045, 2.042)  # fmt: skip
 """Student's t, 97.5 % quantile, for 1 to 30 degrees of freedom."""
+
+
+FAR_APART = 4.0
+"""An interval whose ends lie so many times apart, twice the value to either side, says no more than
+that it was not measured often enough: two noisy rounds may give [0.01, 90] (Student's t with one
+degree of freedom is 12.7)."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,26 @@ class Rate:
     def precision(self) -> float:
         """Half width of the interval as a share of the value."""
         return (self.high - self.low) / (2 * self.value) if self.value > 0 else math.inf
+
+    @property
+    def known(self) -> bool:
+        """Whether the interval says anything, so that it is worth showing."""
+        return 0 < self.low and self.high <= FAR_APART * self.low
+
+
+@dataclass(frozen=True)
+class Ratio(Rate):
+    """A speedup with its 95 % interval: 1.0 is "no difference", more is faster."""
+
+    @classmethod
+    def of(cls, rate: Rate) -> Ratio:
+        """What the geometric mean of ratios and its interval stand for."""
+        return cls(rate.value, rate.low, rate.high)
+
+    @property
+    def known(self) -> bool:
+        """Also where it lies above 1 as a whole: that is an answer, however far it reaches."""
+        return super().known or 1 < self.low <= self.high < math.inf
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,3 @@ class Objective(Protocol):
 
         The measurement may be that of a trial midway, or hold a single one of its blocks.
         """
-
-    def speedup(self, value: float, baseline: float) -> float:
-        """How many times as fast `value` is as the baseline's; above 1 is better.
-
-        It is not a number where either was not measured.
-        """

@@ -77,11 +77,6 @@ class RunTime:
         starts_s = math.ceil(self.epochs) * measurement.epoch_start_s
         return once_s + starts_s + self.epochs * samples / rate
 
-    def speedup(self, value: float, baseline: float) -> float:
-        """The ratio of the times, the baseline's first."""
-        known = 0 < value < math.inf and 0 < baseline < math.inf
-        return baseline / value if known else math.nan
-
 
 def first_start_s(measurement: Measurement) -> float:
     """By how many seconds the first epoch starts later than the others.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,3 @@ class Throughput:
     def value(self, measurement: Measurement) -> float:
         """Samples per second; 0 for a measurement without blocks."""
         return measurement.samples_per_s
-
-    def speedup(self, value: float, baseline: float) -> float:
-        """The ratio of the rates."""
-        return value / baseline if value > 0 and baseline > 0 else math.nan

@@ -1,6 +1,6 @@
 """What a person sees: progress, the final table, result.json, MLflow."""
 
-from reports.arm import Arm, Ratio
+from reports.arm import Arm
 from reports.contribution import Contribution, Refusal
 from reports.doubt import Doubt
 from reports.mlflow_tracking import MlflowTracking
@@ -23,7 +23,6 @@ __all__ = [
     "MlflowTracking",
     "NoTracking",
     "Progress",
-    "Ratio",
     "Refusal",
     "Result",
     "StudyObserver",

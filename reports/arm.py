@@ -7,17 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hotlap.measurement import Measurement, Rate
+from hotlap.measurement import Measurement, Rate, Ratio
 from hotlap.settings import Settings
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A speedup with its 95 % interval: 1.0 is "no difference", more is faster."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hotlap.measurement import Rate
+from hotlap.spoken import MISSING, UNKNOWN, interval, percent
 from reports.arm import Arm
 from reports.result import Result
-from reports.text import MISSING, duration, interval, milliseconds, number, percent, size, times
+from reports.text import duration, milliseconds, number, size, times
 
 
 def arms_table(result: Result, wide: bool) -> Table:
@@ -54,7 +55,7 @@ def cells(result: Result, arm: Arm, separator: str) -> list[str]:
         rates = [duration(arm.run_time.value) if arm.run_time else MISSING, rate]
     speedup = "1.00x"
     if (ratio := arm.speedup) is not None:
-        speedup = f"{times(ratio.value)}{separator}{interval(ratio.low, ratio.high)}"
+        speedup = f"{times(ratio.value)}{separator}{interval(ratio)}"
     memory = [size(arm.peak_host_bytes), size(arm.peak_device_bytes)]
     return [*rates, speedup, milliseconds(arm.step_time_s), percent(arm.data_wait_share), *memory]
 
@@ -90,5 +91,4 @@ def _rate(rate: Rate | None) -> str:
 
 
 def _interval_of(rate: Rate) -> str:
-    low, high = number(rate.low), number(rate.high)
-    return "[?]" if MISSING in (low, high) else f"[{low}, {high}]"
+    return f"[{number(rate.low)}, {number(rate.high)}]" if rate.known else f"({UNKNOWN})"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reports.arm import Arm, Ratio
+from hotlap.measurement import Ratio
+from reports.arm import Arm
 
 
 @dataclass(frozen=True)

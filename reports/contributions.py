@@ -6,11 +6,12 @@ import math
 
 from rich.table import Table
 
+from hotlap.spoken import interval
 from reports.arms import plain_table
 from reports.contribution import Contribution
 from reports.payback import WORTH_A_WORD_S, Payback, payback
 from reports.result import Result
-from reports.text import interval, number, times
+from reports.text import number, times
 from reports.text import value as written
 
 HEADINGS = ("setting", "value", "default", "brings", "")
@@ -32,7 +33,7 @@ def contributions_table(result: Result) -> Table:
 
 def contribution_cells(c: Contribution) -> list[str]:
     """One row."""
-    brings = f"{times(c.ratio.value)} {interval(c.ratio.low, c.ratio.high)}"
+    brings = f"{times(c.ratio.value)} {interval(c.ratio)}"
     reason = ": ".join(part for part in ("" if c.kept else "dropped", c.reason) if part)
     return [c.setting, written(c.value), written(c.default), brings, reason]
 

@@ -17,6 +17,9 @@ MAX_PARAM = 250
 MAX_TAG = 500
 MAX_NOTE = 5_000
 
+EMPTY: tuple[Any, ...] = (None, "", [], ())
+"""A fact that is not there is no tag: an empty value of a setting would read `default`."""
+
 
 def key_text(name: str) -> str:
     """`name` of a parameter, metric or tag: each character that some server refuses becomes _."""
@@ -41,7 +44,7 @@ def note_text(note: str) -> str:
 def about(record: Mapping[str, Any]) -> dict[str, Any]:
     """The workload, facts and versions of a record as flat tags: `fact.n_cpus`, `version.torch`."""
     tags = {"workload": record["workload"]}
-    tags |= {f"fact.{name}": fact for name, fact in _flat(record["facts"])}
+    tags |= {f"fact.{name}": fact for name, fact in _flat(record["facts"]) if fact not in EMPTY}
     tags |= {f"version.{name}": version for name, version in record["versions"].items()}
     if record.get("git_commit"):
         tags["mlflow.source.git.commit"] = record["git_commit"]
@@ -52,7 +55,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
     for name, item in values.items():
         if isinstance(item, Mapping):
             yield from _flat(item, f"{before}{name}.")
-        elif item is not None:
+        else:
             yield f"{before}{name}", item
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 from hotlap.settings import Settings
@@ -35,12 +36,16 @@ class StudyObserver:
         study: The study's name in the tracking.
         progress: What a person sees.
         tracking: What is kept.
+        timed: Whether a trial's value is the seconds of the full run.
     """
 
-    def __init__(self, study: str, progress: Progress, tracking: Tracking) -> None:
+    def __init__(
+        self, study: str, progress: Progress, tracking: Tracking, timed: bool = False
+    ) -> None:
         self._study = study
         self._progress = progress
         self._tracking = tracking
+        self._timed = timed
         self._baseline: float | None = None
 
     def stage(self, name: str, detail: str = "") -> None:
@@ -88,6 +93,12 @@ class StudyObserver:
                 reason=run.reason,
                 kind=trial.kind,
                 baseline_samples_per_s=self._baseline,
+                run_time_s=self._run_time_s(trial),
                 **facts,
             )
         )
+
+    def _run_time_s(self, trial: Tried) -> float | None:
+        if not self._timed:
+            return None
+        return trial.value if trial.run.outcome == "ok" else math.inf

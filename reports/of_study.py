@@ -9,8 +9,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from hotlap.measurement import Rate, Ratio
 from hotlap.settings import Settings
-from reports.arm import Arm, Ratio
+from reports.arm import Arm
 from reports.contribution import Contribution, Refusal
 from reports.result import Result
 
@@ -70,13 +71,13 @@ def _contribution(c: Any, proof: Any, timed: bool) -> Contribution:
 def _doubt(best: Any, proof: Any) -> float | None:
     """The smallest change that these rounds could have shown, from their own interval."""
     speedup = best.speedup(proof.baseline)
-    if best is proof.baseline or not 0 < speedup.low < speedup.high < math.inf:
+    if best is proof.baseline or not speedup.known:
         return None
     return math.sqrt(speedup.high / speedup.low) - 1
 
 
-def _ratio(rate: Any) -> Ratio:
-    return Ratio(rate.value, rate.low, rate.high)
+def _ratio(rate: Rate) -> Ratio:
+    return Ratio.of(rate)
 
 
 def _capital(text: str) -> str:

@@ -17,7 +17,8 @@ from rich.live import Live
 from rich.text import Text
 
 from hotlap.settings import Settings
-from reports.text import MISSING, assignments, clock, number, times
+from hotlap.spoken import MISSING
+from reports.text import assignments, clock, number, times
 
 REFRESH_PER_S = 2
 """Twice a second is alive enough; each refresh takes CPU from the trial that is being timed."""

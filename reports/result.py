@@ -12,7 +12,7 @@ from typing import Any
 from hotlap.job import write_text
 from hotlap.measurement import Rate
 from hotlap.settings import Settings
-from reports.arm import Arm, Ratio
+from reports.arm import Arm
 from reports.contribution import Contribution, Refusal
 from reports.doubt import Doubt, parts
 
@@ -107,7 +107,7 @@ def to_dict(result: Result) -> dict[str, Any]:
     `winner` is null if nothing was proven faster; what came closest is `best_tried` then.
     Each arm's `settings` holds all that mean something, `changed` those that differ from PyTorch's
     default. Each warning is an object of name, sentence, cause and advice. A number that is unknown
-    or not finite is null.
+    or not finite is null, and so are both ends of an interval that says nothing.
     """
     data = {"format": FORMAT, "found_better": result.found_better, **_fields(result)}
     data["best_tried"] = None if result.found_better else data["winner"]
@@ -130,7 +130,10 @@ def _plain(item: Any) -> Any:
         return _plain({**_fields(item), "changed": item.settings.changed()})
     if isinstance(item, Settings):
         return item.to_dict()
-    if isinstance(item, (Contribution, Refusal, Ratio, Rate)):
+    if isinstance(item, Rate):
+        ends = {"low": item.low, "high": item.high} if item.known else {"low": None, "high": None}
+        return _plain({"value": item.value, **ends})
+    if isinstance(item, (Contribution, Refusal)):
         return _plain(_fields(item))
     if isinstance(item, Mapping):
         return {str(key): _plain(value) for key, value in item.items()}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hotlap.measurement import Rate
-from reports.arm import Ratio
+from hotlap.measurement import Rate, Ratio
+from hotlap.spoken import UNKNOWN, interval
 from reports.payback import WORTH_A_WORD_S, Payback, payback
 from reports.result import Result
-from reports.text import clock, duration, interval, number, times
+from reports.text import clock, duration, number, times
 
 
 def sentences(result: Result) -> list[str]:
@@ -61,7 +61,7 @@ def _bank(counts: Mapping[str, int]) -> str:
 
 
 def _found(result: Result, speedup: Ratio, baseline: str) -> str:
-    sure = f"(95 % interval {interval(speedup.low, speedup.high)})"
+    sure = f"(95 % interval {interval(speedup)})"
     new, old = result.winner.run_time, result.baseline.run_time
     if new is None or old is None:
         return f"The winner trains {times(speedup.value)} as fast as {baseline} {sure}."
@@ -84,8 +84,15 @@ def _nothing(result: Result, same: str) -> str:
         return f"Nothing better than {same} was found, so {same} is frozen."
     return (
         f"Nothing is proven to be better than {same}, so {same} is frozen. What came closest "
-        f"measured {times(speedup.value)}, 95 % interval {interval(speedup.low, speedup.high)}."
+        f"measured {times(speedup.value)}, {_doubt(speedup)}."
     )
+
+
+def _doubt(speedup: Ratio) -> str:
+    """What is known of it, where nothing is proven."""
+    if speedup.known:
+        return f"95 % interval {interval(speedup)}"
+    return "and was measured too few times for that to mean anything"
 
 
 def _searched(searched: float, proven: float) -> str:
@@ -114,7 +121,8 @@ def _pays(back: Payback, epochs: float | None) -> str:
 
 
 def _time(run: Rate) -> str:
-    return f"{duration(run.value)} [{duration(run.low)}, {duration(run.high)}]"
+    sure = f"[{duration(run.low)}, {duration(run.high)}]" if run.known else f"({UNKNOWN})"
+    return f"{duration(run.value)} {sure}"
 
 
 def _epochs(n: float | None) -> str:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-MISSING = "-"
-"""Stands where nothing was measured."""
+from hotlap.spoken import MISSING
 
 KIB = 1024
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -26,19 +25,6 @@ def number(value: float | None, digits: int = 4) -> str:
 def times(value: float | None) -> str:
     """A ratio, as 1.31x."""
     return MISSING if value is None or not math.isfinite(value) else f"{value:.2f}x"
-
-
-def interval(low: float, high: float) -> str:
-    """The interval of a ratio, as [1.28, 1.34]; an unknown end is a question mark."""
-    ends = (f"{end:.2f}" if math.isfinite(end) else "?" for end in (low, high))
-    return f"[{', '.join(ends)}]"
-
-
-def percent(share: float | None) -> str:
-    """A share 0..1 in percent; a trace is told from nothing."""
-    if share is None or not math.isfinite(share):
-        return MISSING
-    return "<1 %" if 0 < share < 0.01 else f"{share:.0%}".replace("%", " %")
 
 
 def milliseconds(seconds: float | None) -> str:

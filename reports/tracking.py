@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from hotlap.measurement import Measurement
+from hotlap.measurement import Measurement, Rate
 from hotlap.settings import Settings
 from reports.result import Result
 from reports.table import markdown
@@ -102,6 +102,7 @@ def trial_record(
     wall_s: float = 0.0,
     kind: str = "search",
     baseline_samples_per_s: float | None = None,
+    run_time_s: float | None = None,
 ) -> Record:
     """A trial's end.
 
@@ -116,10 +117,14 @@ def trial_record(
         wall_s: Seconds from the order until its processes were gone.
         kind: "baseline", "expert", "search" or "confirm".
         baseline_samples_per_s: For the speedup, if it is known.
+        run_time_s: Of the full run, where that is the goal; infinite if it is not known.
     """
     # The goal comes first, and is there for a failed trial too, unknown: MLflow's Compare page
     # begins with the first metric, and offers only those that all the chosen runs have.
-    metrics: dict[str, float | None] = {"samples_per_s": None}
+    unknown: dict[str, float | None] = {"samples_per_s": None}
+    if run_time_s is not None:
+        unknown = {"run_time_s": None, **unknown}
+    metrics: dict[str, float | None] = {"run_time_s": run_time_s}
     if measurement is not None and measurement.blocks and outcome in ("ok", "pruned"):
         metrics |= _rates(measurement, baseline_samples_per_s)
     if measurement is not None:
@@ -134,7 +139,7 @@ def trial_record(
         "changed": settings.changed(),
         "outcome": outcome,
         "reason": reason,
-        "metrics": {"samples_per_s": None, **_rounded(finite(metrics))},
+        "metrics": {**unknown, **_rounded(finite(metrics))},
     }
 
 
@@ -153,9 +158,7 @@ def ended_record(study: str, state: str, result: Result | None = None, reason: s
         return record if state == "finished" else {**record, "note": note}
     winner = result.winner if result.found_better else result.baseline
     metrics: dict[str, float | None] = {
-        "samples_per_s": winner.rate.value,
-        "samples_per_s_low": winner.rate.low,
-        "samples_per_s_high": winner.rate.high,
+        **_with_ends("samples_per_s", winner.rate),
         "baseline_samples_per_s": result.baseline.rate.value,
         "speedup": 1.0,
         "step_time_ms": winner.step_time_s * 1e3,
@@ -163,10 +166,11 @@ def ended_record(study: str, state: str, result: Result | None = None, reason: s
         "n_trials": sum(result.n_outcomes.values()),
         "wall_s": result.wall_s,
     }
+    if winner.run_time is not None and result.baseline.run_time is not None:
+        metrics |= _with_ends("run_time_s", winner.run_time)
+        metrics["baseline_run_time_s"] = result.baseline.run_time.value
     if result.found_better and winner.speedup is not None:
-        metrics["speedup"] = winner.speedup.value
-        metrics["speedup_low"] = winner.speedup.low
-        metrics["speedup_high"] = winner.speedup.high
+        metrics |= _with_ends("speedup", winner.speedup)
     if result.expert is not None and result.expert.speedup is not None:
         metrics["expert_speedup"] = result.expert.speedup.value
     return {
@@ -224,12 +228,16 @@ def _rounded(metrics: Mapping[str, float]) -> dict[str, float]:
     return {name: float(f"{value:.5g}") for name, value in metrics.items()}
 
 
+def _with_ends(name: str, rate: Rate) -> dict[str, float | None]:
+    """A number with the ends of its interval, if that says anything."""
+    low, high = (rate.low, rate.high) if rate.known else (None, None)
+    return {name: rate.value, f"{name}_low": low, f"{name}_high": high}
+
+
 def _rates(m: Measurement, baseline_samples_per_s: float | None) -> dict[str, float | None]:
     rate = m.rate
     return {
-        "samples_per_s": rate.value,
-        "samples_per_s_low": rate.low if rate.low > 0 else None,
-        "samples_per_s_high": rate.high,
+        **_with_ends("samples_per_s", rate),
         "speedup": rate.value / baseline_samples_per_s if baseline_samples_per_s else None,
         "step_time_ms": m.step_time_s * 1e3,
         "data_wait_share": m.data_wait_share,

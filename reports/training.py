@@ -17,7 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from reports.text import number, percent
+from hotlap.spoken import percent
+from reports.text import number
 
 LINE_S = 10.0
 """Between two plain lines, where there is no terminal."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hotlap.errors import UserInputError
+from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.row import Row
 from runners.table_check import lines_of
@@ -25,10 +26,18 @@ class Table:
         header: Its first line: workload, space, settings (the baseline), facts, ...
         rows: One for each process that was measured; a settings value may have several.
         path: The file.
+        allows: Whether a winner may measure that: limits, such as the device's memory.
     """
 
-    def __init__(self, header: Mapping[str, Any], rows: Sequence[Row], path: Path = Path()) -> None:
+    def __init__(
+        self,
+        header: Mapping[str, Any],
+        rows: Sequence[Row],
+        path: Path = Path(),
+        allows: Callable[[Measurement], bool] = lambda measurement: True,
+    ) -> None:
         self.header = header
+        self._allows = allows
         self.path = path
         self.rows = tuple(rows)
         self._of: dict[tuple[Any, ...], list[Row]] = {}
@@ -46,6 +55,10 @@ class Table:
         if faults:
             raise UserInputError(told(faults))
         return cls(lines[0], [Row.of(line) for line in lines[1:]], path)
+
+    def within(self, allows: Callable[[Measurement], bool]) -> Table:
+        """The same trials, for winners that keep limits."""
+        return Table(self.header, self.rows, self.path, allows)
 
     @property
     def name(self) -> str:
@@ -75,13 +88,23 @@ class Table:
 
     @cached_property
     def best(self) -> Settings:
-        """The settings of the highest true rate."""
+        """The settings of the highest true rate among those that keep the limits; else the base."""
         every = [rows[0].settings for rows in self._of.values()]
-        return max(every, key=self.true_rate)
+        return max(filter(self._keeps, every), key=self.true_rate, default=self.base)
 
     def regret(self, settings: Settings) -> float:
-        """By which share (0..1) the true rate of `settings` stays behind the table's best."""
+        """By which share (0..1) the true rate of `settings` stays behind the table's best.
+
+        1 if they break a limit: then they are no answer.
+        """
+        if not self._keeps(settings):
+            return 1.0
         return 1 - self.true_rate(settings) / self.true_rate(self.best)
+
+    def _keeps(self, settings: Settings) -> bool:
+        """Whether `settings` keep the limits in each repeat that ended well."""
+        ended = [row for row in self.of(settings) if row.outcome == "ok"]
+        return all(self._allows(row.measurement) for row in ended)
 
     @cached_property
     def process_noise(self) -> tuple[float, ...]:

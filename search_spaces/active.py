@@ -10,7 +10,7 @@ from typing import Any
 from hotlap.errors import UserInputError
 from hotlap.settings import Settings
 from search_spaces.auto import auto_values
-from search_spaces.hardware import MEANING, words
+from search_spaces.hardware import HANGS_ON, MEANING, words
 from search_spaces.knob import AUTO, NUMERICS, Knob, Value, text_of
 from search_spaces.sharing import worker_counts
 
@@ -37,7 +37,7 @@ def active(
 
     Returns:
         The knobs with their ranges resolved, and sentences that say which knobs and choices are
-        left out (knobs with one reason share a sentence) or kept although they may change what is
+        left out (those with one reason share a sentence) or kept although they may change what is
         trained.
 
     Raises:
@@ -47,7 +47,8 @@ def active(
     here = words(facts, facts)
     kept: dict[str, Knob] = {}
     gone: dict[str, list[str]] = {}
-    in_part: list[str] = []
+    partly: dict[str, list[tuple[str, str]]] = {}
+    doubts: list[str] = []
     for knob in _parents_first(knobs):
         if reason := _unfit(knob, here, numerics, facts) or _parent_gone(knob, kept, base):
             gone.setdefault(reason, []).append(knob.name)
@@ -57,18 +58,27 @@ def active(
         values, refused = _allowed(knob, here, facts)
         if knob.name == "num_workers" and "loader" in here:
             values, left_out, doubt = worker_counts(values, base.num_workers, written, facts)
-            refused += [left_out] if left_out else []
-            in_part += [doubt] if doubt else []
+            refused += [("", left_out)] if left_out else []
+            doubts += [doubt] if doubt else []
         if not values or values == [getattr(base, knob.name)]:
-            why = "; ".join(refused) or f"here it can only be {text_of(values[0])}, as it is anyway"
+            why = _in_words(refused) or f"here it can only be {text_of(values[0])}, as it is anyway"
             gone.setdefault(why, []).append(knob.name)
             continue
-        if refused:
-            in_part.append(f"{knob.name} is searched in part: {'; '.join(refused)}")
+        partly[knob.name] = refused
         if knob.choices or len(values) < len(knob.values):
             knob = replace(knob, choices=tuple(values), low=None, high=None, step=1, log=False)
         kept[knob.name] = knob
-    return list(kept.values()), [*(_gone(names, why) for why, names in gone.items()), *in_part]
+    for name, refused in partly.items():
+        shared = [(value, why) for value, why in refused if f"it {why}" in gone]
+        for value, why in shared:
+            gone[f"it {why}"].append(f"{name}={value}")
+        if own := [one for one in refused if one not in shared]:
+            doubts.append(f"{name} is searched in part: {_in_words(own)}")
+    return list(kept.values()), [*(_gone(names, why) for why, names in gone.items()), *doubts]
+
+
+def _in_words(refused: Iterable[tuple[str, str]]) -> str:
+    return "; ".join(f"{value} {why}".lstrip() for value, why in refused)
 
 
 def _gone(names: list[str], why: str) -> str:
@@ -89,7 +99,7 @@ def _unfit(knob: Knob, here: set[str], numerics: str, facts: Mapping[str, Any]) 
     missing = [word for word in knob.requires if word not in here]
     if not missing:
         return ""
-    needs = f"it works {_explained(missing)}"
+    needs = f"it works {_explained(missing, here)}"
     if not (why := facts.get(BECAUSE.get(missing[0], ""))):
         return needs
     others = ",".join(word for word in knob.requires if word != missing[0])
@@ -125,26 +135,29 @@ def _resolved(knob: Knob, facts: Mapping[str, Any]) -> Knob:
     return replace(knob, low=low, high=max(low, high))
 
 
-def _allowed(knob: Knob, here: set[str], facts: Mapping[str, Any]) -> tuple[list[Value], list[str]]:
-    """The values that work here, and a part of a sentence for those that do not."""
+def _allowed(
+    knob: Knob, here: set[str], facts: Mapping[str, Any]
+) -> tuple[list[Value], list[tuple[str, str]]]:
+    """The values that work here, and each that does not with a part of a sentence."""
     allowed: list[Value] = []
     refused = []
     for value in knob.values:
-        needs = knob.choice_requires.get(text_of(value), ())
-        missing = [word for word in needs if word not in here]
+        required = knob.choice_requires.get(text_of(value), ())
+        missing = [word for word in required if word not in here]
         if missing:
             why = facts.get(CHOICE_BECAUSE.get(missing[0], ""))
-            refused.append(
-                f"{text_of(value)} works {_explained(missing)}" + (f"; {why}" if why else "")
-            )
+            needs = f"works {_explained(missing, here)}"
+            refused.append((text_of(value), needs + (f"; {why}" if why else "")))
         else:
             allowed.append(value)
     return allowed, refused
 
 
-def _explained(missing: list[str]) -> str:
-    """The first of the missing words: the others often hang on it."""
-    return f"only where {MEANING[missing[0]]}"
+def _explained(missing: list[str], here: set[str]) -> str:
+    """The first of the missing words, since the others often hang on it, or what it hangs on."""
+    word = missing[0]
+    root = HANGS_ON.get(word, word)
+    return f"only where {MEANING[word if root in here else root]}"
 
 
 def _parents_first(knobs: Iterable[Knob]) -> list[Knob]:

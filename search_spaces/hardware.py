@@ -52,6 +52,9 @@ MEANING = {
 
 WORDS: tuple[str, ...] = tuple(MEANING)
 
+HANGS_ON = {"tf32": "cuda", "cudnn": "cuda", "sdpa_cudnn": "cuda"}
+"""Where the second word is missing, the first one is for that reason: one reason, one sentence."""
+
 COMPILE_BUDGET_S = 480.0
 """Compiling takes a minute or so, in each trial of it; less than this leaves no time for others."""
 

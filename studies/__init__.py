@@ -17,7 +17,7 @@ from studies.freezing import freeze
 from studies.gate import Gate, affordable_steps
 from studies.goal import Goal
 from studies.growth import Growth, Limits, growths
-from studies.lab import Lab, known_facts
+from studies.lab import Lab, known_facts, knows_facts
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
 from studies.offer import offer
@@ -68,6 +68,7 @@ __all__ = [
     "growths",
     "held",
     "known_facts",
+    "knows_facts",
     "new_folder",
     "offer",
     "record",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hotlap.settings import Settings
+from hotlap.spoken import interval
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.entry import Entry
@@ -70,7 +71,7 @@ def broken(hit: Entry, proof: Confirmed) -> str:
     if arm.reasons:
         return arm.reasons[0]
     speedup, promised = arm.speedup(proof.baseline), hit.interval[0]
-    measured = f"measured {speedup.value:.2f}x [{speedup.low:.2f}, {speedup.high:.2f}]"
+    measured = f"measured {speedup.value:.2f}x {interval(speedup)}"
     if speedup.low <= 1:
         return f"{measured}, which may be no gain"
     if speedup.high < promised:

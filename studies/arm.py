@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hotlap.measurement import Rate
+from hotlap.measurement import Rate, Ratio
 from hotlap.settings import Settings
 from studies.protocols import Trial
 
@@ -67,9 +67,9 @@ class Arm:
         ratios = [value / theirs[r] for r, value in self.rates().items() if r in theirs]
         return ratios if self.sign > 0 else [1 / ratio for ratio in ratios]
 
-    def speedup(self, baseline: Arm) -> Rate:
+    def speedup(self, baseline: Arm) -> Ratio:
         """Its ratio to the baseline, with an interval that holds for all arms together."""
-        return log_interval(self.ratios(baseline), ENDED_WHEN_NARROW / self.n_compared)
+        return Ratio.of(log_interval(self.ratios(baseline), ENDED_WHEN_NARROW / self.n_compared))
 
     @property
     def longest_s(self) -> float:

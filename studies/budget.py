@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+
+from hotlap.job import Window
 
 END_S, END_SHARE = 4.0, 0.08
 """What is kept back to end in: seconds, and the most of the allowance, for short ones."""
+
+WINDOW, WARMUP = 1 / 60, 1 / 20
+"""The most of the allowance that one trial's window, or its warm-up, may take."""
+
+REPEAT = 1 / 150
+"""The same for a window where many processes tell more than long windows do."""
 
 
 class Budget:
@@ -39,3 +48,17 @@ class Budget:
         """
         end_s = min(END_S, END_SHARE * self.seconds)
         return max(0.0, self.seconds * (1 - keep) - end_s - self.spent())
+
+    def shortened(self, window: Window) -> Window:
+        """`window`, its parts no longer than their share: trials have to fit in."""
+        max_s = min(window.max_s, self.seconds * WINDOW)
+        return replace(
+            window,
+            max_s=max_s,
+            min_s=min(window.min_s, max_s),
+            max_warmup_s=min(window.max_warmup_s, self.seconds * WARMUP),
+        )
+
+    def repeat_s(self, window: Window) -> float:
+        """The longest window where many short ones tell more than a few long ones."""
+        return max(window.min_s, self.seconds * REPEAT)

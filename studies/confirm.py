@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
 from studies.ablate import differing
 from studies.arm import Arm, log_interval
+from studies.doubt import more_time
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, NARROW, Rounds
 
@@ -111,7 +113,7 @@ def confirm(
     if not baseline.rates() and known is not None:
         baseline.trials[-1] = known
     if not baseline.rates():
-        raise StudyFailed(_unproven(baseline))
+        raise StudyFailed(_unproven(baseline, rounds.lab.folder))
     return Confirmed([arm for arm in everyone if arm.rates()], n_rounds)
 
 
@@ -148,9 +150,9 @@ def _affordable(arms: list[Arm], seconds: float, trial_s: float) -> list[Arm]:
     return [baseline, *trials[: n - len(experts)], *experts]
 
 
-def _unproven(baseline: Arm) -> str:
+def _unproven(baseline: Arm, folder: Path) -> str:
     reason = next((t.run.reason for t in baseline.trials.values()), "no time was left")
     return (
-        f"the baseline could not be measured again: {reason}; give the study more time, e.g. "
-        "budget=20m, with resume=<its folder>"
+        f"the baseline could not be measured again: {reason}; {more_time(folder)}, such as "
+        "budget=20m"
     )

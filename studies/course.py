@@ -10,48 +10,30 @@ tune.py takes it on a real machine, and a replayed study on a recorded table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
-from runners.protocol import Run
-from studies.ablate import (
-    FEW_ROUNDS,
-    MAX_ROUNDS,
-    Ablation,
-    ablate,
-    differing,
-)
 from studies.again import UNMEASURED, broken, prove_again
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
-from studies.confirm import Confirmed, confirm
+from studies.confirm import Confirmed
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import measured
+from studies.enough import too_short
 from studies.entry import Entry
 from studies.found import Found
-from studies.gate import UNKNOWN, Gate
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
 from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
+from studies.prover import MakeGate, Prover
 from studies.reuse import Known
-from studies.rounds import Rounds, Violations
+from studies.rounds import Violations
 from studies.search import Search
 
 PROVE = 0.5
 """Share of the budget kept for all that comes after the search."""
-
-CONFIRM = 0.3
-"""Of that, kept for the proof: four arms in fresh processes want five rounds."""
-
-NUMERICS = 0.07
-"""Of that, kept for the numerics of what is proven."""
-
-NUMERICS_RUNS, MOST_NUMERICS = 4, 0.2
-"""Runs that they take as a rule, and the most that is kept for them where each starts slowly."""
 
 REPEATS = 2
 """So often the baseline is measured again before the search, or not at all if that does not fit
@@ -64,8 +46,6 @@ USUAL_SPREAD = 0.02
 
 DIAGNOSIS_SHARE = 0.06
 """Both sides of one settings value take at most this share, or are left out."""
-
-MakeGate = Callable[[Run, float], Gate]
 
 
 class Course:
@@ -101,7 +81,7 @@ class Course:
         self._plan = plan
         self._observer = observer
         self._violations = violations
-        self._make_gate = make_gate
+        self._prover = Prover(lab, search, budget, plan, observer, violations, make_gate)
         self._last: Measurement | None = None  # of the baseline
 
     def run(self, base: Settings, expert: Settings, known: Known | None = None) -> Found:
@@ -120,6 +100,8 @@ class Course:
         known = known if known is not None and self._plan.guided else Known()
         if known.sentence:
             self._observer.note(known.sentence)
+        if first is not None and known.hit is None:
+            self._warn_if_short(first.run.wall_s)
         again: Found | None = None
         if known.hit is not None and first is not None:  # a study that goes on has had its try
             again = self._prove_again(base, expert, first, known.hit)
@@ -138,9 +120,9 @@ class Course:
         self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         start = known.start(failed=again is not None)
         self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
-        ablation = self._ablate(base, descent.order)
-        proof = self._confirm(base, expert, first, ablation)
-        refused, unchecked = self._refuse(proof)
+        ablation = self._prover.ablate(base, descent.order)
+        proof = self._prover.confirm(base, expert, first, ablation)
+        refused, unchecked = self._prover.refuse(proof)
         winner = proof.winner
         if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[-1])):
             diagnoses["winner"] = found
@@ -164,7 +146,7 @@ class Course:
         self._observer.stage("confirm", "the bank's settings against the baseline, interleaved")
         arms = (base, hit.settings, expert)
         proof = prove_again(self._lab, self._budget, self._plan, self._violations, arms, first)
-        refused, unchecked = self._refuse(proof)
+        refused, unchecked = self._prover.refuse(proof)
         reason = broken(hit, proof)
         verdict = f"do not prove themselves again ({reason}); an ordinary search follows"
         said = verdict if reason else "have proven themselves again"
@@ -181,6 +163,13 @@ class Course:
             again=None if reason == UNMEASURED else not reason,
         )
 
+    def _warn_if_short(self, trial_s: float) -> None:
+        """Now that it is known what a trial takes."""
+        budget, plan = self._budget, self._plan
+        asked = (plan.n_trials, plan.max_rounds)
+        if said := too_short(budget.seconds, budget.spent(), trial_s, PROVE, *asked):
+            self._observer.note(said)
+
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
         """A/A: the baseline again, in processes of its own."""
         repeats = [self._repeat(first)] if first else []
@@ -196,7 +185,7 @@ class Course:
         anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
-            self._observer.note(anchor.noise.sentence(0))
+            self._observer.note(anchor.noise.sentence(most_rounds=self._plan.max_rounds))
         self._search.expect_noise(anchor.noise.spread if anchor.noise.n > 1 else USUAL_SPREAD)
         return anchor
 
@@ -212,81 +201,6 @@ class Course:
         self._last = trial.run.measurement
         blocks = tuple(self._lab.block_values(trial.run.measurement))
         return Repeat(trial.ended_s, trial.value, blocks)
-
-    def _ablate(self, base: Settings, likely: Sequence[str]) -> Ablation | None:
-        """Take the best settings apart, if they seem better than the baseline."""
-        best = next(iter(self._search.best(1).values()), base)
-        changed = differing(best, base)
-        if not changed:
-            return None
-        many = f"each of the {len(changed)} changed settings"
-        what = many if len(changed) > 1 else "the one changed setting"
-        self._observer.stage("ablate", f"what does {what} bring?")
-        # Without what makes it fast it is as slow as the baseline.
-        known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
-        trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
-        max_rounds = min(MAX_ROUNDS, self._plan.max_rounds)
-        rounds = self._rounds("ablate", CONFIRM, max_rounds, trial_s, FEW_ROUNDS)
-        ablation = ablate(rounds, best, base, likely)
-        if ablation.note:
-            self._observer.note(ablation.note)
-        return ablation
-
-    def _confirm(
-        self, base: Settings, expert: Settings, first: Trial | None, ablation: Ablation | None
-    ) -> Confirmed:
-        """Prove it: only these fresh, interleaved measurements are quoted."""
-        self._observer.stage("confirm", "the best against the baseline, interleaved")
-        best = self._search.best(self._plan.n_best)
-        arms = {"baseline": base, **best, "expert": expert}
-        if ablation and ablation.left.key() != ablation.whole.key():
-            less = f"{next(iter(best))} with less"
-            arms = {"baseline": base, less: ablation.left, **best, "expert": expert}
-        typical_s = self._lab.typical_s(self._plan.repeat_s)
-        longest_s = max([typical_s, *map(self._search.wall_s_of, best.values())])
-        trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
-        keep = self._numerics_share(first)
-        rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
-        return confirm(rounds, arms, first)
-
-    def _numerics_share(self, first: Trial | None) -> float:
-        """The budget's share for the numerics: a slow start is paid in each of their runs."""
-        start_s = first.run.measurement.startup_s if first else 0.0
-        starts = NUMERICS_RUNS * start_s / self._budget.seconds
-        return max(NUMERICS, min(MOST_NUMERICS, starts))
-
-    def _refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
-        """Refuse what may not be frozen; the next best takes its place.
-
-        Returns:
-            Names and reasons, and why the winner's numerics are not known, if they are not.
-        """
-        refused: list[tuple[str, str]] = []
-        while proof.found_better:
-            winner, baseline = proof.winner, proof.baseline
-            self._observer.stage("numerics", f"does {winner.name} learn what the baseline learns?")
-            reason = self._plan.full_run.outgrown(winner, baseline)
-            if not reason:
-                reason, unknown = self._compared(winner, baseline)
-                if not reason:
-                    return refused, unknown
-            self._observer.note(f"{winner.name} is refused: {reason}")
-            refused.append((winner.name, reason))
-            winner.reasons.append(reason)
-        return refused, ""
-
-    def _compared(self, winner: Arm, baseline: Arm) -> tuple[str, str]:
-        """Why the winner may not be frozen, and why that is not known; empty if neither."""
-        if self._make_gate is None:
-            return "", ""
-        trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
-        gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
-        reason = gate(winner.settings, self._budget.left())
-        if not reason:
-            self._observer.note(gate.compared)
-        elif reason.startswith(UNKNOWN) and not gate.must_know(winner.settings):
-            return "", reason
-        return reason, ""
 
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""
@@ -306,23 +220,9 @@ class Course:
         return (value / level) ** self._lab.sign
 
     def _of_rounds(self, baseline: Arm) -> list[Repeat]:
-        """The baseline's runs in the confirm rounds."""
-        return [self._repeat(t) for t in baseline.trials.values() if t.run.outcome == "ok"]
-
-    def _rounds(
-        self, kind: str, keep: float, max_rounds: int, trial_s: float, behind_rounds: int = 2
-    ) -> Rounds:
-        return Rounds(
-            self._lab,
-            kind,
-            lambda: self._budget.left(keep),
-            max_rounds,
-            self._plan.seed,
-            self._violations,
-            behind_rounds,
-            self._plan.repeat_s,
-            trial_s,
-        )
+        """The baseline's runs in the confirm rounds, without one of before that stands for them."""
+        ended = (t for t in baseline.trials.values() if t.run.outcome == "ok")
+        return [self._repeat(t) for t in ended if t.kind == "confirm"]
 
 
 def _waits(first: Trial | None, diagnosis: Diagnosis | None) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,6 @@ class Doubt:
     advice: str
 
 
-def count(n: int, word: str) -> str:
-    """`1 step`, `3 steps`."""
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
-
-
-def percent(share: float) -> str:
-    """A share 0..1 as `31 %`."""
-    return f"{share:.0%}".replace("%", " %")
+def more_time(folder: Path) -> str:
+    """The advice where the study in `folder` was too short."""
+    return f"go on with resume={folder} and a larger budget="

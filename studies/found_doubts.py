@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
+from studies.doubt import more_time
 from studies.doubts import (
     Doubt,
     Watched,
@@ -17,13 +19,15 @@ from studies.doubts import (
 from studies.found import Found
 
 
-def doubts_of(found: Found, n_trials: int = 0) -> list[Doubt]:
+def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     """All doubts about a study, each once.
 
     Args:
         found: What it has found.
+        folder: Of the study.
         n_trials: Of the search.
     """
+    longer = more_time(folder)
     proof = found.proof
     trials = [trial for arm in proof.arms for trial in arm.trials.values()]
     watched = [
@@ -42,11 +46,11 @@ def doubts_of(found: Found, n_trials: int = 0) -> list[Doubt]:
         wait = baseline.settings.omp_wait_policy
         said.append(two_modes(slow, fast, _slow_share(found), wait if wait != "default" else ""))
     if proof.found_better:
-        said.append(wide_interval("the winner", speedup, proof.n_rounds))
+        said.append(wide_interval("the winner", speedup, proof.n_rounds, longer))
     else:
         value = speedup.value if best is not baseline and not best.reasons else 0.0
-        said.append(few_rounds(proof.n_rounds, best.name, value))
-    said += [*_growth(found), *_unchecked(found), *_could_not_win(found)]
+        said.append(few_rounds(proof.n_rounds, best.name, value, longer))
+    said += [*_growth(found), *_unchecked(found, longer), *_could_not_win(found)]
     return [doubt for doubt in said if doubt is not None]
 
 
@@ -69,7 +73,7 @@ def _growth(found: Found) -> list[Doubt]:
     ]
 
 
-def _unchecked(found: Found) -> list[Doubt]:
+def _unchecked(found: Found, longer: str) -> list[Doubt]:
     if not found.unchecked:
         return []
     return [
@@ -77,7 +81,7 @@ def _unchecked(found: Found) -> list[Doubt]:
             "numerics-unchecked",
             f"the winner is frozen, and {found.unchecked}",
             "the budget was too short for some more steps of winner and baseline",
-            "go on with resume=<folder> and a larger budget=, or compare the losses of a full run",
+            f"{longer}, or compare the losses of a full run",
         )
     ]
 

@@ -48,7 +48,7 @@ def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) ->
     return {
         "workload": workload,
         "samples_per_s": rate.value,
-        "samples_per_s_ci95": [rate.low, rate.high],
+        "samples_per_s_ci95": [rate.low, rate.high] if rate.known else None,
         "baseline_samples_per_s": baseline.throughput().value,
         "speedup": speedup.value if proof.found_better else 1.0,
         "speedup_ci95": [speedup.low, speedup.high] if proof.found_better else None,

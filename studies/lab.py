@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ Stop = Callable[[list[float], list[float]], bool]
 far, each as if the trial had this one alone; True stops the trial."""
 
 
+FACTS = "facts.json"
+
+
 class Lab:
     """Measures settings on one workload.
 
@@ -33,6 +36,7 @@ class Lab:
 
     Attributes:
         sign: 1 if a larger value is better, -1 if a smaller one is.
+        folder: The study's.
     """
 
     def __init__(
@@ -45,7 +49,7 @@ class Lab:
     ) -> None:
         self._runner = runner
         self._job = job
-        self._folder = folder
+        self.folder = folder
         self._objective = objective
         self._observer = observer
         self.sign = 1 if objective.direction == "maximize" else -1
@@ -69,9 +73,16 @@ class Lab:
                 self._observer.preparing(event["what"], event["n_done"], event["n_wanted"])
             return False
 
-        run = self._run(job, self._folder / "probe", watch, timeout_s)
+        run = self._run(job, self.folder / "probe", watch, timeout_s)
         if run.outcome == "invalid":
             raise UserInputError(f"{run.reason}\nNo trial was run.")
+        if run.outcome == "timeout" and run.wall_s >= timeout_s:
+            raise StudyFailed(
+                f"the budget is too short: it left {timeout_s:.0f} s for the probe, which builds "
+                "the workload and does a few steps, and these did not end by then. No trial was "
+                "run; each would take as long, so give the study some thirty times that: "
+                f"budget={30 * max(1.0, timeout_s / 60):.0f}m"
+            )
         if run.outcome != "ok":
             raise StudyFailed(
                 f"{run.traceback.strip()}\n\n"
@@ -81,9 +92,13 @@ class Lab:
         facts: dict[str, Any] = run.events[-1]["facts"]
         return facts
 
-    def differs_from(self, own: dict[str, Any]) -> None:
-        """For a script: these settings are its own, and only what differs from them is imposed."""
+    def own_way(self, own: dict[str, Any], settings: Mapping[str, Any]) -> Settings:
+        """The baseline of a script: its `own` settings, with the user's `settings` over them.
+
+        From now on only what differs from its own is imposed on it.
+        """
         self._job = replace(self._job, script={**(self._job.script or {}), "own": own})
+        return Settings.from_dict({**own, **settings})
 
     def measure(
         self,
@@ -144,7 +159,7 @@ class Lab:
         """
         run = {"steps": n_steps, "dice": dice}
         job = replace(self._job, kind="losses", settings=settings.to_dict(), run=run)
-        folder = self._folder / "numerics"
+        folder = self.folder / "numerics"
         number = sum(1 for _ in folder.glob("[0-9]*"))
         return self._run(job, folder / f"{number:04d}", lambda event: False, timeout_s)
 
@@ -188,11 +203,11 @@ class Lab:
     def _run(
         self, job: Job, folder: Path, watch: Callable[[dict[str, Any]], bool], timeout_s: float
     ) -> Run:
-        was_there = self._folder.is_dir()
+        was_there = self.folder.is_dir()
         run = self._runner.run(job, folder, watch, timeout_s)
-        if was_there and not self._folder.is_dir():
+        if was_there and not self.folder.is_dir():
             raise StudyFailed(
-                f"a trial has removed the study's folder {self._folder}, and with it what was "
+                f"a trial has removed the study's folder {self.folder}, and with it what was "
                 "measured; a script that empties a folder around it needs scratch=true and a "
                 "machine that allows it (docs/scripts.md), or another folder to run in"
             )
@@ -205,7 +220,7 @@ class Lab:
         return number
 
     def _trial_folder(self, number: int) -> Path:
-        return self._folder / "trials" / f"{number:04d}"
+        return self.folder / "trials" / f"{number:04d}"
 
     def _value(self, run: Run, warmup: list[float]) -> float:
         if run.measurement.blocks:
@@ -214,12 +229,17 @@ class Lab:
         return warmup[-1] if run.outcome == "pruned" and warmup else 0.0
 
 
+def knows_facts(folder: Path) -> bool:
+    """Whether an earlier session has kept the facts in the study's folder."""
+    return (folder / FACTS).exists()
+
+
 def known_facts(folder: Path, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The facts kept in the study's folder, or the answer of `ask`, which is then kept.
 
     A resumed study keeps its facts: ranges come from them, and measured anew they could differ.
     """
-    path = folder / "facts.json"
+    path = folder / FACTS
     if not path.exists():
         write_text(path, json.dumps(ask(), indent=1))
     try:

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotlap.measurement import t_quantile
+from hotlap.spoken import percent
 
 NOISY = 0.05
 """Above this spread or drift, the search compares each trial with a baseline next to it."""
@@ -31,6 +32,9 @@ NOISY = 0.05
 DRIFT_REPEATS = 4
 """Three repeats come in order by chance once in three times: no drift is taken from fewer than so
 many, or a quiet machine's study would measure its baseline every second trial."""
+
+SMALL = 0.02
+"""A change that is worth showing."""
 
 MOST_ROUNDS = 30
 """An effect that needs more rounds than that is out of reach."""
@@ -113,37 +117,44 @@ class Noise:
         enough = (n for n in range(2, MOST_ROUNDS + 1) if self.smallest_effect(n) <= effect)
         return next(enough, None)
 
-    def sentence(self, n_rounds: int = 0, effect: float | None = None) -> str:
+    def sentence(
+        self, n_rounds: int = 0, effect: float | None = None, most_rounds: int = MOST_ROUNDS
+    ) -> str:
         """What it means.
 
         Args:
             n_rounds: Paired rounds of the proof; 0 before it.
             effect: What these have shown to be their doubt; None takes what is to be expected.
+            most_rounds: Before the proof: how many rounds it will have at the most.
         """
         if self.n < 2:
             return "the baseline was measured once only, so nothing is known of the machine's noise"
         runs = f"{self.n} runs of the baseline"
-        said = [f"{runs} differ by {percent(self.spread)} from process to process"]
+        said = [f"{runs} differ by {percent(self.spread, fine=True)} from process to process"]
         if self.drifts:
             word = "faster" if self.drift > 0 else "slower"
-            said.append(f"became {percent(abs(self.drift))} {word} meanwhile")
+            said.append(f"became {percent(abs(self.drift), fine=True)} {word} meanwhile")
         if self.modes:
             low, high = self.modes
             said.append(f"have two modes, one {high / low:.1f} times as fast as the other")
         text = ", ".join(said)
         if n_rounds >= 2:
             effect = self.smallest_effect(n_rounds) if effect is None else effect
-            least = percent(effect) if effect < 1 else f"a factor of {1 + effect:.3g}"
+            least = _change(effect)
             return f"{text}; {n_rounds} paired rounds cannot show a change of less than {least}"
-        needed = self.rounds_for(0.02)
-        if needed is None:
-            return f"{text}; a change of 2 % cannot be shown on this machine"
-        return f"{text}; to show a change of 2 % takes {needed} paired rounds"
+        needed = self.rounds_for(SMALL)
+        if needed is not None and needed <= most_rounds:
+            return f"{text}; to show a change of 2 % takes {needed} paired rounds"
+        if most_rounds < 2:
+            return text
+        least = _change(self.smallest_effect(most_rounds))
+        return (
+            f"{text}; the smallest change that {most_rounds} paired rounds can show here is {least}"
+        )
 
 
-def percent(share: float) -> str:
-    """A share as `2.1 %` or `31 %`."""
-    return f"{share:.1%}".replace("%", " %") if share < 0.1 else f"{share:.0%}".replace("%", " %")
+def _change(effect: float) -> str:
+    return percent(effect, fine=True) if effect < 1 else f"a factor of {1 + effect:.3g}"
 
 
 def _spread(steps: Sequence[float]) -> float:

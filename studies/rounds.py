@@ -8,12 +8,15 @@ made a winner of nothing in 11 of 100 studies, where random orders keep to 3.)
 Looking at the ratios after each round, and stopping as soon as one pleases, would find a
 difference where there is none. So rounds end by the time, by their number, or when the intervals
 are narrow, and none of these looks at who is ahead; an arm far behind is left out, which can only
-lose it.
+lose it. Two rounds of a noisy machine put an arm behind by chance, so it is left out when that is
+beyond doubt, or when the time is short for the others.
 """
 
 from __future__ import annotations
 
+import math
 import random
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -28,7 +31,11 @@ ENOUGH_ROUNDS = 5
 """Never earlier for narrowness: three ratios that agree by chance look narrow too."""
 
 BEHIND = 0.9
-"""An arm that was so far behind the leader in each of its rounds is not measured again."""
+"""An arm that was so far behind the leader in each of its rounds may be left out."""
+
+CHANCE = 0.005
+"""How often one that is just so far behind may be left out after a round; there are several rounds
+and several arms, and the one that leads does so by its luck too."""
 
 Violations = Callable[[Measurement], Sequence[float]]
 """By how much a measurement breaks each limit; 0 or less is fine."""
@@ -81,7 +88,7 @@ class Rounds:
             for arm in order:
                 self._measure(arm, n_rounds)
             n_rounds += 1
-            running = self._still_running(order, reference)
+            running = self._still_running(order, reference, n_rounds)
             for arm in (arm for arm in order if arm not in running):
                 why = arm.reasons[-1] if arm.reasons else "it is far behind"
                 self.lab.note(f"{arm.name} is left out of further rounds: {why}")
@@ -105,14 +112,37 @@ class Rounds:
         elif max(self.violations(trial.run.measurement), default=0.0) > 0:
             arm.reasons.append(f"it broke a limit in round {n_rounds + 1}")
 
-    def _still_running(self, arms: Sequence[Arm], reference: Arm) -> list[Arm]:
+    def _still_running(self, arms: Sequence[Arm], reference: Arm, n_rounds: int) -> list[Arm]:
         able = [arm for arm in arms if arm is reference or not arm.reasons]
         leader = max(able, key=lambda arm: arm.speedup(reference).value)
-        return [arm for arm in able if arm is reference or not self._lost(arm, leader)]
+        round_s = sum(arm.longest_s for arm in able)
+        short = self.left() < round_s * (min(ENOUGH_ROUNDS, self.max_rounds) - n_rounds)
 
-    def _lost(self, arm: Arm, leader: Arm) -> bool:
-        ratios = arm.ratios(leader)
-        return len(ratios) >= self.behind_rounds and max(ratios) < BEHIND
+        def lost(arm: Arm) -> bool:
+            ratios = arm.ratios(leader)
+            behind = len(ratios) >= self.behind_rounds and max(ratios) < BEHIND
+            return behind and (short or _beyond_doubt(arm, leader, able))
+
+        return [arm for arm in able if arm is reference or not lost(arm)]
+
+
+def _beyond_doubt(arm: Arm, leader: Arm, arms: Sequence[Arm]) -> bool:
+    """Whether the arm is that far behind, by the spread that all arms show together.
+
+    Two ratios alone say next to nothing of their spread. Arms on one machine share it, so their
+    variances are pooled, as in an analysis of variance.
+    """
+    from scipy.special import stdtrit  # scipy takes a while to import
+
+    logs = [[math.log(ratio) for ratio in one.ratios(leader)] for one in arms if one is not leader]
+    several = [of_one for of_one in logs if len(of_one) > 1]
+    degrees = sum(len(of_one) - 1 for of_one in several)
+    if not degrees:
+        return False
+    variance = sum((len(x) - 1) * statistics.variance(x) for x in several) / degrees
+    own = [math.log(ratio) for ratio in arm.ratios(leader)]
+    half = float(stdtrit(degrees, 1 - CHANCE)) * math.sqrt(variance / len(own))
+    return statistics.fmean(own) + half < math.log(BEHIND)
 
 
 def _is_narrow(arm: Arm, reference: Arm) -> bool:

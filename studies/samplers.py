@@ -20,6 +20,9 @@ from hotlap.settings import near
 
 NAMES = ("tpe", "gp", "random", "brute_force")
 
+GUIDED = ("tpe", "gp")
+"""They learn from what descent has tried first; the others shall do what they say."""
+
 CONSTRAINTS = "constraints"
 """User attribute of a trial: by how much it breaks each limit; 0 or less is fine."""
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotlap.measurement import FEW_STEPS, Measurement, steady_rate
-from studies.doubt import Doubt, count, percent
+from hotlap.spoken import count, percent
+from studies.doubt import Doubt
 
 MANY = 0.2
 """Up to this share of touched trials is passed over: a trimmed mean over blocks bears as much, and

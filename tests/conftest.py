@@ -1,4 +1,13 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+
+ROOT = Path(__file__).parents[1]
+LIMIT_S = 240
+"""A command that takes longer never ends."""
 
 MY_JOB = """
 import torch
@@ -50,3 +59,49 @@ def users_folder(tmp_path):
             f"# @package _global_\nmodel:\n  workload: my_job.{name}\n"
         )
     return tmp_path
+
+
+class Typed(subprocess.Popen):
+    """An entry script as a user types it, in a folder of the user's own."""
+
+    def __init__(self, cwd, *words, entry="tune.py", stderr=subprocess.PIPE):
+        super().__init__(
+            [sys.executable, str(ROOT / entry), *words],
+            cwd=cwd,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+
+    def finish(self):
+        """Its exit code, and what it printed; it is killed if it never ends."""
+        try:
+            out, err = self.communicate(timeout=LIMIT_S)
+        finally:
+            self.kill()
+        return self.returncode, out, err
+
+
+@pytest.fixture
+def start():
+    """Starts tune.py in a folder, with words."""
+    return Typed
+
+
+@pytest.fixture
+def tune():
+    """Runs tune.py in a folder, with words: its exit code and what it printed."""
+    return lambda cwd, *words: Typed(cwd, *words).finish()
+
+
+@pytest.fixture
+def done():
+    """What an entry script printed that ends well."""
+
+    def done(cwd, *words, **more):
+        code, out, err = Typed(cwd, *words, **more).finish()
+        assert code == 0, out + err
+        return out
+
+    return done

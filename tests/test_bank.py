@@ -1,9 +1,6 @@
 """The bank as a user meets it: tune twice, then train."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +8,6 @@ import pytest
 from hotlap import frozen
 
 ROOT = Path(__file__).parents[1]
-LIMIT_S = 240
 
 pytestmark = pytest.mark.slow
 
@@ -27,20 +23,6 @@ STUDY = (
 """Samples that wait, and workers: a gain that no noise hides."""
 
 
-def run(entry, cwd, *words):
-    """What the entry script printed; it ends well."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / entry), *SAME, *words],
-        cwd=cwd,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def folders(cwd):
     return sorted(path.parent for path in (cwd / "outputs").glob("*/*/result.json"))
 
@@ -49,14 +31,14 @@ def results(cwd):
     return [json.loads((folder / "result.json").read_text()) for folder in folders(cwd)]
 
 
-def test_the_second_study_is_much_shorter_and_ends_with_the_same_settings(tmp_path):
-    out = run("tune.py", tmp_path, *STUDY)
+def test_the_second_study_is_much_shorter_and_ends_with_the_same_settings(tmp_path, done):
+    out = done(tmp_path, *SAME, *STUDY)
     (first,) = results(tmp_path)
     assert first["bank"] == {"added": 1, "updated": 0, "hit": 0, "kept": 0, "unsatisfied": 0}, out
     assert "The bank: 1 added, 0 updated, 0 hit, 0 kept, 0 unsatisfied" in " ".join(out.split())
     (kept,) = (tmp_path / "bank").glob("*.yaml")
 
-    out = run("tune.py", tmp_path, *STUDY)
+    out = done(tmp_path, *SAME, *STUDY)
     _, second = results(tmp_path)
     assert second["bank"]["hit"] == 1, out
     one, two = (folder / "frozen.yaml" for folder in folders(tmp_path))
@@ -65,7 +47,7 @@ def test_the_second_study_is_much_shorter_and_ends_with_the_same_settings(tmp_pa
     n_trials = [len(list((folder / "trials").iterdir())) for folder in folders(tmp_path)]
     assert n_trials[1] < n_trials[0]
 
-    out = run("train.py", tmp_path, "max_steps=3")
+    out = done(tmp_path, *SAME, "max_steps=3", entry="train.py")
     told = " ".join(out.split())
     assert "the bank has settings for this workload on this machine, proven" in told
     assert f"settings={kept}" in out.replace("\n", "")

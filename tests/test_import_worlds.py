@@ -21,6 +21,7 @@ TORCH_FREE = (
     "errors",
     "frozen",
     "scratch_place",
+    "spoken",
 )
 """Modules of hotlap that the tuner's process may import."""
 

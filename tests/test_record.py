@@ -1,18 +1,13 @@
 """Recording and replaying as a user types it."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from runners.table import Table
 
-ROOT = Path(__file__).parents[1]
 RECORD = (
     "+model=digits_mlp sampler=brute_force record=table.jsonl tracking=none"
     " search_space=[dataloader] search_space.num_workers.choices=[0,1]"
@@ -25,38 +20,23 @@ LIMIT_S = 240
 pytestmark = pytest.mark.slow
 
 
-def start(cwd, *words):
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(ROOT / "tune.py"), *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=cwd, env=env, stdout=pipe, stderr=pipe, text=True)
-
-
-def finish(tuner):
-    try:
-        out, err = tuner.communicate(timeout=LIMIT_S)
-    finally:
-        tuner.kill()
-    return tuner.returncode, out, err
-
-
 def n_lines(path):
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(tmp_path):
+def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(tmp_path, start):
     path = tmp_path / "table.jsonl"
     tuner = start(tmp_path, *RECORD)
     deadline = time.monotonic() + LIMIT_S
     while n_lines(path) < 2 and tuner.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     tuner.send_signal(signal.SIGKILL)
-    code, out, err = finish(tuner)
+    code, out, err = tuner.finish()
     assert code == -signal.SIGKILL, out + err
     before = path.read_text().splitlines()
     assert len(before) >= 2
 
-    code, out, err = finish(start(tmp_path, *RECORD))
+    code, out, err = start(tmp_path, *RECORD).finish()
     assert code == 0, out + err
     after = path.read_text().splitlines()
     assert after[: len(before)] == before
@@ -68,25 +48,25 @@ def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(tmp_path):
     assert all(row.outcome == "ok" and row.data["overhead_s"] >= 0 for row in table.rows)
 
     words = ["runner=replay", "runner.table=table.jsonl", "budget=5m"]
-    code, out, err = finish(start(tmp_path, *words))
+    code, out, err = start(tmp_path, *words).finish()
     assert code == 0, out + err
     assert out.rstrip().splitlines()[-1].startswith("frozen settings: outputs/digits_mlp/")
     (folder,) = {p.parent for p in (tmp_path / "outputs").glob("*/*/frozen.yaml")}
     assert not (folder / "trials").exists()
     assert json.loads((folder / "result.json").read_text())["wall_s"] <= 300
 
-    code, out, err = finish(start(tmp_path, *RECORD, "model.width=32"))
+    code, out, err = start(tmp_path, *RECORD, "model.width=32").finish()
     assert code == 2 and "workload.args" in err and "record=<another file>" in err
     assert path.read_text().splitlines() == after
 
 
-def test_a_table_made_by_hand_needs_neither_facts_nor_words(tmp_path):
+def test_a_table_made_by_hand_needs_neither_facts_nor_words(tmp_path, start):
     blocks = [{"steps": 4, "samples": 100, "seconds": 0.5 + i / 100} for i in range(6)]
     header = {"table": 1, "workload": {"name": "w"}, "space": {"num_workers": {"choices": [0, 2]}}}
     rows = [{"settings": {"num_workers": n}, "outcome": "ok", "blocks": blocks} for n in (0, 2)]
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in (header, *rows)))
     words = ["runner=replay", "runner.table=table.jsonl", "budget=2m"]
-    code, out, err = finish(start(tmp_path, *words))
+    code, out, err = start(tmp_path, *words).finish()
     assert code == 0, out + err
     assert "train.py +model=<name> settings=" in out

@@ -1,7 +1,6 @@
 """tune.py as a user types it, in a folder of the user's own."""
 
 import json
-import os
 import re
 import signal
 import sqlite3
@@ -29,34 +28,6 @@ LIMIT_S = 240
 pytestmark = pytest.mark.slow
 
 
-def environment():
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-def start(cwd, *words):
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "tune.py"), *words],
-        cwd=cwd,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(tuner):
-    """What `tuner` printed, and its exit code; it is killed if it never ends."""
-    try:
-        out, err = tuner.communicate(timeout=LIMIT_S)
-    finally:
-        tuner.kill()
-    return tuner.returncode, out, err
-
-
-def tune(cwd, *words):
-    return finish(start(cwd, *words))
-
-
 def folders(cwd):
     return sorted(path.parent for path in (cwd / "outputs").glob("*/*/config.yaml"))
 
@@ -77,7 +48,7 @@ def wait_for_trial(tuner, cwd, number):
             family = psutil.Process(tuner.pid).children(recursive=True)
             return found[0].parents[2], family
         time.sleep(0.05)
-    pytest.fail(f"trial {number} never began: {finish(tuner)}")
+    pytest.fail(f"trial {number} never began: {tuner.finish()}")
 
 
 def gone(process):
@@ -94,7 +65,7 @@ def all_gone(family):
     return all(map(gone, family))
 
 
-def test_a_study_ends_with_a_frozen_file_that_loads_and_all_that_was_measured(tmp_path):
+def test_a_study_ends_with_a_frozen_file_that_loads_and_all_that_was_measured(tmp_path, tune):
     code, out, err = tune(tmp_path, "+model=digits_mlp", "tracking=none", "n_trials=4", *QUICK)
     assert code == 0, out + err
     (folder,) = folders(tmp_path)
@@ -113,21 +84,23 @@ def test_a_study_ends_with_a_frozen_file_that_loads_and_all_that_was_measured(tm
     assert {path.name for path in tmp_path.iterdir()} == {"outputs"}
 
 
-def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
+def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path, start, tune):
     words = ["+model=digits_mlp", "tracking=none", "n_trials=5", *QUICK]
     tuner = start(tmp_path, *words)
     folder, family = wait_for_trial(tuner, tmp_path, 2)
     tuner.send_signal(signal.SIGINT)
-    code, out, err = finish(tuner)
+    code, out, err = tuner.finish()
     assert code == 130, out + err
     assert all_gone(family)
     assert "Traceback" not in out + err
+    assert "are not searched" in out
     assert (out + err).count("interrupted") == 1
     command = re.search(r"resume=(\S+)", out + err)
     assert command and (tmp_path / command[1]).resolve() == folder.resolve()
 
     code, out, err = tune(tmp_path, f"resume={folder}")
     assert code == 0, out + err
+    assert "are not searched" not in out  # the first session has told so
     assert folders(tmp_path) == [folder]
     assert len(states(folder)) == 5
     assert (folder / "frozen.yaml").exists()
@@ -153,16 +126,9 @@ def test_ctrl_c_while_the_entry_imports_is_a_word_and_no_traceback(tmp_path):
 
 
 @pytest.mark.parametrize("errors", [subprocess.PIPE, subprocess.STDOUT])
-def test_a_study_that_nobody_reads_to_its_end_is_finished(tmp_path, errors):
+def test_a_study_that_nobody_reads_to_its_end_is_finished(tmp_path, errors, start):
     words = ["+model=digits_mlp", "tracking=none", "n_trials=2", *QUICK]
-    tuner = subprocess.Popen(
-        [sys.executable, str(ROOT / "tune.py"), *words],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-    )
+    tuner = start(tmp_path, *words, stderr=errors)
     tuner.stdout.readline()
     tuner.stdout.close()  # as `head -1` does
     try:
@@ -176,11 +142,11 @@ def test_a_study_that_nobody_reads_to_its_end_is_finished(tmp_path, errors):
     assert (folder / "frozen.yaml").exists() and (folder / "result.json").exists()
 
 
-def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path):
+def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path, start, tune):
     tuner = start(tmp_path, "+model=digits_mlp", "tracking=none", "n_trials=4", *QUICK)
     folder, family = wait_for_trial(tuner, tmp_path, 2)
     tuner.kill()
-    finish(tuner)
+    tuner.finish()
     assert all_gone(family)
     assert states(folder) == [TrialState.COMPLETE] * 2
 
@@ -190,7 +156,7 @@ def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path):
     assert TrialState.RUNNING not in states(folder)
 
 
-def test_a_users_own_workload_is_tuned_without_touching_the_clone(users_folder):
+def test_a_users_own_workload_is_tuned_without_touching_the_clone(users_folder, tune):
     mine = ["--config-dir", "my_conf", "+model=make", "freeze=best.yaml"]
     code, out, err = tune(users_folder, *mine, "tracking=none", "n_trials=3", *QUICK)
     assert code == 0, out + err
@@ -207,7 +173,7 @@ def test_a_users_own_workload_is_tuned_without_touching_the_clone(users_folder):
     ],
 )
 def test_a_workload_that_fails_by_itself_stops_at_once_with_its_traceback(
-    users_folder, name, words
+    users_folder, name, words, tune
 ):
     mine = ["--config-dir", "my_conf", f"+model={name}"]
     code, out, err = tune(users_folder, *mine, "tracking=none", *QUICK)
@@ -219,7 +185,7 @@ def test_a_workload_that_fails_by_itself_stops_at_once_with_its_traceback(
     assert not (folder / "frozen.yaml").exists()
 
 
-def test_a_study_of_another_space_is_refused_with_the_knob_that_differs(tmp_path):
+def test_a_study_of_another_space_is_refused_with_the_knob_that_differs(tmp_path, tune):
     words = ["+model=digits_mlp", "tracking=none", "n_trials=2", "search_space=[optimizer]"]
     code, out, err = tune(tmp_path, *words, *QUICK)
     assert code == 0, out + err
@@ -234,7 +200,7 @@ def test_a_study_of_another_space_is_refused_with_the_knob_that_differs(tmp_path
     assert len(states(folder)) == 2
 
 
-def test_a_sweep_runs_a_study_for_each_model(users_folder):
+def test_a_sweep_runs_a_study_for_each_model(users_folder, tune):
     words = ["-m", "--config-dir", "my_conf", "+model=make,broken,digits_mlp", "tracking=none"]
     code, out, err = tune(users_folder, *words, "n_trials=2", *QUICK)
     assert code == 1, out + err  # one of them fails, and the next one still runs
@@ -243,7 +209,7 @@ def test_a_sweep_runs_a_study_for_each_model(users_folder):
     assert len(list(users_folder.glob("outputs/*/*/frozen.yaml"))) == 2
 
 
-def test_by_default_mlflow_keeps_one_parent_run_and_one_for_each_trial(tmp_path):
+def test_by_default_mlflow_keeps_one_parent_run_and_one_for_each_trial(tmp_path, tune):
     code, out, err = tune(tmp_path, "+model=digits_mlp", "n_trials=3", *QUICK)
     assert code == 0, out + err
     (folder,) = folders(tmp_path)

@@ -1,21 +1,16 @@
 """tune.py on a script of the user's own, as it is typed."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from hotlap import frozen
 
-ROOT = Path(__file__).parents[1]
 QUICK = (
     "window.max_s=0.4 window.min_s=0.1 window.block_s=0.05 budget=4m tracking=none bank=none "
     "runner.preload=[torch] confirm.max_rounds=2 confirm.n_best=1 n_trials=1"
 ).split()
-LIMIT_S = 240
 SCRIPT = """
 import sys
 import torch
@@ -39,18 +34,10 @@ for epoch in range(int(1e6)):
 pytestmark = pytest.mark.slow
 
 
-def test_the_baseline_is_the_script_as_it_is(tmp_path):
+def test_the_baseline_is_the_script_as_it_is(tmp_path, done):
     (tmp_path / "train.py").write_text(SCRIPT)
     words = ["script=train.py", "search_space=[dataloader]", *QUICK, "--", "--name", "a=b, c"]
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tune.py"), *words],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    out = done(tmp_path, *words)
     (folder,) = (tmp_path / "outputs" / "train").iterdir()
     events = (folder / "trials" / "0000" / "events.jsonl").read_text().splitlines()
     (built,) = (e for e in map(json.loads, events) if e["event"] == "built")
@@ -61,8 +48,8 @@ def test_the_baseline_is_the_script_as_it_is(tmp_path):
     assert result["script"] == "train.py --name 'a=b, c'"
     found = frozen.load_frozen(folder / "frozen.yaml")
     assert found.provenance["script"] == result["script"]
-    assert "python -m hotlap run --settings" in done.stdout
-    assert "1 workers, trains" in done.stdout and "train.py:10" in done.stdout
+    assert "python -m hotlap run --settings" in out
+    assert "1 workers, trains" in out and "train.py:10" in out
     if not Path(folder / "facts.json").read_text().count('"why_not": ""'):
         return  # no scratch copies on this machine
     assert not (tmp_path / "checkpoint").exists()

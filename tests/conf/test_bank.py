@@ -19,12 +19,19 @@ def test_the_bank_is_there_by_default_and_can_be_moved_or_left_out(ask):
     assert ask("+model=resnet50", "bank.path=my/bank").configs[0].bank.path == "my/bank"
 
 
-@pytest.mark.parametrize("path", ["here.txt", "''", 5000 * "a"])
-def test_a_bank_that_is_no_folder_is_a_mistake_among_the_others(ask, tmp_path, path):
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("here.txt", "here.txt is no folder"),
+        ("''", "not the name of a folder"),
+        (5000 * "a", "there can be no such folder"),
+    ],
+)
+def test_a_bank_that_is_no_folder_is_a_mistake_among_the_others(ask, tmp_path, path, says):
     (tmp_path / "here.txt").write_text("")
     ran = ask("+model=resnet50", f"bank.path={path}", "budget=soon")
     assert ran.code == 2
-    assert "not the name of a folder" in ran.err and "budget is 'soon'" in ran.err
+    assert says in ran.err and "budget is 'soon'" in ran.err
     assert "bank=none" in ran.err
 
 

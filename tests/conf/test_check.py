@@ -51,6 +51,7 @@ def test_the_default_config_is_right(tune_config):
         ("n_trials", 0, "from 1"),
         ("numerics", "exakt", "did you mean 'exact'?"),
         ("budget", "10", "with their letters"),
+        ("budget", "1s", "some minutes"),
         ("device", "gpu", "cuda"),
         ("seed", -1, "from 0"),
         ("freeze", "/", "the YAML file"),

@@ -46,6 +46,20 @@ def test_the_file_is_an_option_of_hydra_and_holds_no_dead_keys(tmp_path):
     assert load(path) == Settings()
 
 
+def test_the_head_of_the_file_has_the_command_that_applies(tmp_path):
+    path = tmp_path / "winner.yaml"
+    dump(path, WINNER, {})
+    head = path.read_text().partition("settings:\n")[0]
+    assert (
+        "#   python train.py +model=... settings=winner.yaml\n" in head and "-m hotlap" not in head
+    )
+    dump(path, WINNER, {"script": "train.py --name 'a=b, {c}\n d'"})
+    head = path.read_text().partition("settings:\n")[0]
+    command = "python -m hotlap run --settings winner.yaml train.py --name 'a=b, {c} d'"
+    assert f"#   {command}\n" in head and "python train.py" not in head
+    assert load(path) == WINNER
+
+
 def test_settings_that_a_file_does_not_name_keep_the_default(tmp_path):
     path = tmp_path / "hand.yaml"
     path.write_text("settings:\n  cudnn_benchmark: true\n")

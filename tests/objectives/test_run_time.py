@@ -38,7 +38,6 @@ def test_compilation_loses_in_a_short_run_and_wins_in_a_long_one() -> None:
         objective = RunTime(epochs)
         compiled_s, plain_s = objective.value(compiled), objective.value(PLAIN)
         assert (compiled_s < plain_s) is wins
-        assert (objective.speedup(compiled_s, plain_s) > 1) is wins
         # The same objective for rates takes it however short the run.
         assert Throughput().value(compiled) > Throughput().value(PLAIN)
 
@@ -92,20 +91,6 @@ def test_a_data_set_without_length_is_told_before_a_trial_is_run() -> None:
     RunTime(90).check({"n_epoch_steps": 10})
     endless = replace(PLAIN, n_epoch_steps=None)
     assert RunTime(2, n_samples=1600).value(endless) == pytest.approx(3.0 + 2 * (0.5 + 10.0))
-
-
-@pytest.mark.parametrize(
-    ("objective", "better", "worse"), [(Throughput(), 300.0, 150.0), (RunTime(1), 150.0, 300.0)]
-)
-def test_a_speedup_above_one_is_better_whichever_way(objective, better, worse) -> None:
-    assert objective.speedup(better, worse) == 2.0
-    assert objective.speedup(worse, better) == 0.5
-
-
-@pytest.mark.parametrize(("objective", "unmeasured"), [(Throughput(), 0.0), (RunTime(1), math.inf)])
-def test_what_was_not_measured_has_no_speedup(objective, unmeasured) -> None:
-    assert math.isnan(objective.speedup(unmeasured, 300.0))
-    assert math.isnan(objective.speedup(300.0, unmeasured))
 
 
 @pytest.mark.parametrize("epochs", [math.inf, math.nan, 0.0, -1.0])

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hotlap.measurement import Block, Measurement, Rate
+from hotlap.measurement import Block, Measurement, Rate, Ratio
 from hotlap.settings import Settings
-from reports.arm import Arm, Ratio
+from reports.arm import Arm
 from reports.contribution import Contribution, Refusal
 from reports.result import Result
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from reports.arm import Ratio
+from hotlap.measurement import Ratio
 from reports.contributions import payback_sentences
 
 

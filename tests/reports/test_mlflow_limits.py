@@ -16,7 +16,13 @@ def test_long_values_are_cut_and_show_it():
 def test_facts_become_flat_tags():
     record = {
         "workload": "w",
-        "facts": {"n_cpus": 2, "gpu": {"name": "H200", "uuid": None}, "words": ["a", "b"]},
+        "facts": {
+            "n_cpus": 2,
+            "gpu": {"name": "H200", "uuid": None},
+            "words_of": "",
+            "gpus": [],
+            "words": ["a", "b"],
+        },
         "versions": {"torch": "2.14"},
         "git_commit": "0a1b",
     }

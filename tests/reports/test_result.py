@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from hotlap.measurement import Rate
+from hotlap.measurement import Rate, Ratio
 from hotlap.settings import Settings
-from reports.arm import Arm, Ratio
+from reports.arm import Arm
 from reports.result import to_dict, write_json
 
 

@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
+from hotlap.measurement import Ratio
 from hotlap.settings import Settings
-from reports.arm import Ratio
 from reports.sentences import sentences
 
 

@@ -4,7 +4,7 @@ import io
 import pytest
 from rich.console import Console
 
-from reports.arm import Ratio
+from hotlap.measurement import Ratio
 from reports.table import markdown, print_result
 
 

@@ -28,13 +28,6 @@ def test_a_time_span_below_a_minute_keeps_its_digits(seconds, expected):
 
 
 @pytest.mark.parametrize(
-    ("share", "expected"), [(0.0, "0 %"), (0.004, "<1 %"), (0.61, "61 %"), (math.nan, "-")]
-)
-def test_a_trace_of_waiting_is_told_from_none(share, expected):
-    assert text.percent(share) == expected
-
-
-@pytest.mark.parametrize(
     ("n_bytes", "expected"), [(512, "512 B"), (1536, "1.50 KiB"), (1.9 * 1024**3, "1.90 GiB")]
 )
 def test_sizes_are_1024_based(n_bytes, expected):

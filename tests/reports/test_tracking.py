@@ -19,6 +19,17 @@ def test_a_trials_record_begins_with_the_goal_and_is_in_small_units(measurement)
     assert metrics["gpu_power_w"] == 300
 
 
+def test_where_the_run_time_is_the_goal_it_comes_first(measurement, run_time_result):
+    metrics = trial_record("s", 7, Settings(), "ok", measurement, run_time_s=11525.04)["metrics"]
+    assert list(metrics)[:2] == ["run_time_s", "samples_per_s"]
+    assert metrics["run_time_s"] == 11525
+    failed = trial_record("s", 7, Settings(), "oom", measurement, run_time_s=math.inf)["metrics"]
+    assert list(failed)[0] == "run_time_s" and failed["run_time_s"] is None
+    ended = ended_record("s", "finished", run_time_result)["metrics"]
+    assert (ended["run_time_s"], ended["run_time_s_high"]) == (11525, 11650)
+    assert ended["baseline_run_time_s"] > ended["run_time_s"]
+
+
 def test_a_failed_trial_has_no_speed_but_its_costs(measurement):
     metrics = trial_record("s", 7, Settings(), "oom", measurement, "too big")["metrics"]
     assert metrics["samples_per_s"] is None

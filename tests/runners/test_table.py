@@ -96,6 +96,16 @@ def test_settings_that_failed_in_one_repeat_are_never_the_best(written):
     assert table.best == Settings()
 
 
+def test_settings_that_break_a_limit_are_never_the_best(written):
+    table = Table.read(written(HEADER, row(100), row(900, 2), row(500, 4)))
+    limited = table.within(lambda measurement: measurement.samples_per_s < 800)
+    assert table.best == Settings(num_workers=2)
+    assert limited.best == Settings(num_workers=4)
+    assert limited.regret(limited.best) == 0 < table.regret(limited.best)
+    assert limited.regret(table.best) == 1
+    assert table.within(lambda measurement: False).best == table.base
+
+
 def test_process_noise_is_what_repeats_show(written):
     table = Table.read(written(HEADER, row(100), row(121), row(500, 2)))
     spread = math.log(1.1) * math.sqrt(2)

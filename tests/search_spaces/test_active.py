@@ -166,11 +166,27 @@ def test_a_users_own_larger_range_is_respected() -> None:
 
 def test_knobs_with_the_same_reason_share_a_line_that_names_each() -> None:
     cuda = [knob(name, [False, True], requires=["cuda"]) for name in ("pin_memory", "non_blocking")]
-    cudnn = knob("cudnn_benchmark", [False, True], requires=["cudnn"])
-    _, dropped = active([cuda[0], cudnn, cuda[1]], CPU)
+    layout = knob("memory_format", ["contiguous", "channels_last"], requires=["attention"])
+    _, dropped = active([cuda[0], layout, cuda[1]], CPU)
     assert dropped[0] == (
         "pin_memory and non_blocking are not searched: "
         "each works only where the workload runs on a CUDA device"
     )
-    assert dropped[1].startswith("cudnn_benchmark is not searched: it works only where ")
+    assert dropped[1].startswith("memory_format is not searched: it works only where ")
     assert len(dropped) == 2
+
+
+def test_all_that_hangs_on_cuda_shares_one_line_choices_too() -> None:
+    cudnn = knob("cudnn_benchmark", [False, True], requires=["cudnn"])
+    tf32 = knob("float32_matmul_precision", ["highest", "high"], requires=["tf32"])
+    amp = knob("amp", ["none", "bf16", "fp16"], choice_requires={"fp16": ["cuda", "fp16"]})
+    kept, dropped = active([cudnn, tf32, amp], CPU)
+    assert kept[0].choices == ("none", "bf16")
+    assert dropped == [
+        "cudnn_benchmark, float32_matmul_precision and amp=fp16 are not searched: "
+        "each works only where the workload runs on a CUDA device"
+    ]
+    # On a GPU without them each has a reason of its own.
+    _, dropped = active([cudnn, tf32], {**CPU, "device": "cuda:0"})
+    assert "it works only where cuDNN runs the convolutions" in dropped[0]
+    assert "it works only where the device has TF32" in dropped[1]

@@ -51,9 +51,8 @@ def test_each_setting_is_a_knob_of_one_file() -> None:
 
 def test_on_a_gpu_every_knob_is_searched_that_can_matter() -> None:
     kept, dropped = active(knobs(), GPU)
-    left = {line.split()[0] for line in dropped if "is not searched" in line}
-    assert left == {"allocator", "interop_threads"}
-    assert {knob.name for knob in kept} == set(NAMES) - left
+    assert {knob.name for knob in kept} == set(NAMES) - {"allocator", "interop_threads"}
+    assert any(line.startswith("interop_threads and optimizer_kernel=") for line in dropped)
 
 
 def test_without_a_gpu_no_knob_of_one_is_searched() -> None:
@@ -77,6 +76,15 @@ def test_without_a_gpu_no_knob_of_one_is_searched() -> None:
         "set_to_none",
     }
     assert next(k for k in kept if k.name == "compile_mode").choices == ("none", "default")
+
+
+def test_what_needs_a_gpu_is_told_in_one_line() -> None:
+    _, dropped = active(
+        knobs(), {**CPU, "bf16": True, "attention": True, "sdpa_backends": ["math"]}
+    )
+    (line,) = (line for line in dropped if "CUDA" in line)
+    for name in ("pin_memory", "cudnn_benchmark_limit", "amp=fp16", "sdpa_backend=cudnn"):
+        assert name in line
 
 
 @pytest.mark.parametrize("facts", [CPU, GPU])

@@ -147,6 +147,26 @@ def test_an_arm_far_behind_is_measured_twice_and_no_more(prove):
     assert sum(t.settings == BASE for t in trials) == proof.n_rounds
 
 
+def test_a_noisy_machine_leaves_no_arm_out_by_chance_while_there_is_time(prove):
+    left_out = [
+        len(arm.trials) < proof.n_rounds
+        for proof, _, _ in (prove(seed, process_noise=0.2) for seed in range(50))
+        for arm in proof.arms
+    ]
+    assert share(left_out) < 0.02
+    found = [prove(seed, process_noise=0.02, speedups={"trial 7": 2.0}) for seed in range(20)]
+    assert all(sum(t.settings == SECOND for t in trials) == 2 for _, trials, _ in found)
+
+
+def test_where_time_presses_what_is_behind_gives_way(prove):
+    gone = []
+    for seed in range(30):
+        speedups = {"trial 5": 0.6}
+        proof, trials, _ = prove(seed, process_noise=0.1, budget_s=70, speedups=speedups)
+        gone.append(sum(t.settings == SECOND for t in trials) == 2 < proof.n_rounds)
+    assert share(gone) > 0.8
+
+
 def test_rounds_end_when_the_intervals_are_narrow_and_not_before_the_fifth(prove):
     assert prove(process_noise=0.001)[0].n_rounds == 5
     assert prove(process_noise=0.05)[0].n_rounds == 8

@@ -1,5 +1,7 @@
 """A study from its baseline to its proof, on a virtual clock."""
 
+from pathlib import Path
+
 import pytest
 from replay import BASE
 from test_search import rate
@@ -9,6 +11,8 @@ from objectives import RunTime
 from studies import doubts_of
 from studies.anchor import EVERY_TRIALS
 from studies.gate import UNKNOWN
+
+FOLDER = Path("outputs/digits")
 
 
 class Gate:
@@ -114,7 +118,7 @@ def test_numerics_that_nobody_had_time_for_refuse_only_what_changes_the_precisio
     gate = Gate(lambda settings: f"{UNKNOWN}there was no time", strict)
     found = replay(rate, budget_s=900).studied(make_gate=made(gate))
     assert found.proof.found_better is not strict
-    assert ("numerics-unchecked" in [d.name for d in doubts_of(found)]) is not strict
+    assert ("numerics-unchecked" in [d.name for d in doubts_of(found, FOLDER)]) is not strict
 
 
 def test_a_machine_that_becomes_slower_midway_is_told_and_chooses_nobody(replay):
@@ -124,7 +128,7 @@ def test_a_machine_that_becomes_slower_midway_is_told_and_chooses_nobody(replay)
     winner = found.proof.winner
     assert (winner.settings.num_workers, winner.settings.memory_format) == (2, "channels_last")
     assert winner.speedup(found.proof.baseline).low <= 3.6
-    assert "baseline-drift" in [doubt.name for doubt in doubts_of(found)]
+    assert "baseline-drift" in [doubt.name for doubt in doubts_of(found, FOLDER)]
 
 
 def test_of_equal_settings_nothing_is_frozen(replay, tmp_path):

@@ -53,6 +53,14 @@ def test_a_workload_that_cannot_be_built_stops_the_study_with_its_own_traceback(
     assert "FileNotFoundError: rows.pt (crash). No trial was run" in str(caught.value)
 
 
+def test_a_probe_that_the_budget_cuts_off_is_no_fault_of_the_workloads(tmp_path):
+    run = Run("timeout", Measurement(()), "no end", "in my_data", wall_s=50.0)
+    with pytest.raises(StudyFailed, match="the budget is too short: it left 50 s .* budget=30m"):
+        lab_of(Answers(run), tmp_path).facts(50.0)
+    with pytest.raises(StudyFailed, match="The workload fails with its own settings"):
+        lab_of(Answers(run), tmp_path).facts(60.0)  # it was ended for its silence
+
+
 def test_facts_are_asked_once_and_kept_for_the_next_session(tmp_path):
     asked = []
 

@@ -59,6 +59,18 @@ def test_the_smallest_effect_is_what_paired_rounds_can_really_show():
     assert Noise(5, spread=0.5).rounds_for(0.02) is None
 
 
+def test_before_the_proof_the_sentence_says_the_smallest_change_that_can_be_shown():
+    noise = Noise(5, 0.04)
+    least = noise.smallest_effect(8)
+    assert noise.sentence(most_rounds=8).endswith(
+        f"the smallest change that 8 paired rounds can show here is {100 * least:.1f} %"
+    )
+    assert "a factor of" in Noise(5, 0.9).sentence(most_rounds=3)
+    quiet = Noise(5, 0.01)
+    assert quiet.rounds_for(0.02) == 5
+    assert "can show here is" in quiet.sentence(most_rounds=4)
+
+
 def test_the_sentence_says_what_can_be_shown():
     text = Noise(5, 0.021, -0.08).sentence(5)
     assert "5 runs of the baseline differ by 2.1 % from process" in text and "8.0 % slower" in text

@@ -1,9 +1,13 @@
 import math
+from pathlib import Path
 
 import pytest
 
-from hotlap.measurement import Rate
+from hotlap.measurement import Ratio
 from studies import doubts
+from studies.doubt import more_time
+
+LONGER = more_time(Path("outputs/mine/1"))
 
 
 def drifting(change, n=6, seconds=600.0):
@@ -34,16 +38,26 @@ def test_what_is_no_drift_is_not_told():
 
 
 def test_a_wide_interval_is_told_with_its_ends():
-    doubt = doubts.wide_interval("the winner", Rate(1.8, 1.1, 2.9), 3)
+    doubt = doubts.wide_interval("the winner", Ratio(1.8, 1.1, 2.9), 3, LONGER)
     assert doubt.name == "wide-interval"
     assert "[1.10, 2.90]" in doubt.sentence and "3 rounds" in doubt.sentence
-    assert doubts.wide_interval("the winner", Rate(1.8, 1.75, 1.85), 8) is None
+    assert doubt.advice.startswith("go on with resume=outputs/mine/1 and a larger budget=")
+    assert doubts.wide_interval("the winner", Ratio(1.8, 1.75, 1.85), 8, LONGER) is None
+
+
+def test_an_interval_that_is_wide_beside_a_small_gain_is_told_and_beside_a_large_one_is_not():
+    for speedup, told in ((10.0, False), (1.67, False), (1.2, True), (0.9, True)):
+        ratio = Ratio(speedup, 0.94 * speedup, 1.06 * speedup)
+        doubt = doubts.wide_interval("the winner", ratio, 5, LONGER)
+        assert (doubt is not None) is told, speedup
+    assert doubts.wide_interval("the winner", Ratio(10.0, 3.0, 30.0), 3, LONGER)
 
 
 def test_an_interval_that_is_not_known_is_told_so():
-    doubt = doubts.wide_interval("trial 7", Rate(1.8, 0.0, math.inf), 1)
-    assert "from 1 round is wide: not known" in doubt.sentence
-    assert doubts.wide_interval("trial 7", Rate(0.0, 0.0, math.inf), 0) is None
+    for unknown in (Ratio(1.8, 0.0, math.inf), Ratio(1.8, 0.01, 90.0)):
+        doubt = doubts.wide_interval("trial 7", unknown, 1, LONGER)
+        assert "from 1 round says nothing: too few runs" in doubt.sentence
+    assert doubts.wide_interval("trial 7", Ratio(0.0, 0.0, math.inf), 0, LONGER) is None
 
 
 def test_two_modes_are_told_with_both_rates_and_the_setting_that_may_help():
@@ -66,10 +80,10 @@ def test_two_modes_are_told_with_both_rates_and_the_setting_that_may_help():
     ],
 )
 def test_few_rounds_are_told_only_where_something_looks_faster(n_rounds, speedup, part):
-    doubt = doubts.few_rounds(n_rounds, "trial 7", speedup)
+    doubt = doubts.few_rounds(n_rounds, "trial 7", speedup, LONGER)
     assert (doubt is None) is (part is None)
     if doubt:
-        assert part in doubt.sentence and "resume=<folder>" in doubt.advice
+        assert part in doubt.sentence and "resume=outputs/mine/1 " in doubt.advice
 
 
 def test_every_doubt_has_a_name_of_its_own():

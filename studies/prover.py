@@ -1,0 +1,144 @@
+"""Prover: what comes after the search: take the best apart, prove it, see that it still learns.
+
+ablate -> confirm -> numerics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hotlap.settings import Settings
+from runners.protocol import Run
+from studies.ablate import FEW_ROUNDS, MAX_ROUNDS, Ablation, ablate, differing
+from studies.arm import Arm
+from studies.budget import Budget
+from studies.confirm import Confirmed, confirm
+from studies.gate import UNKNOWN, Gate
+from studies.lab import Lab
+from studies.plan import Plan
+from studies.protocols import Observer, Trial
+from studies.rounds import Rounds, Violations
+from studies.search import Search
+
+CONFIRM = 0.3
+"""Of that, kept for the proof: four arms in fresh processes want five rounds."""
+
+NUMERICS = 0.07
+"""Of that, kept for the numerics of what is proven."""
+
+NUMERICS_RUNS, MOST_NUMERICS = 4, 0.2
+"""Runs that they take as a rule, and the most that is kept for them where each starts slowly."""
+
+MakeGate = Callable[[Run, float], Gate]
+
+
+class Prover:
+    """Proves what the search has found. Its arguments are those of studies.Course."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        search: Search,
+        budget: Budget,
+        plan: Plan,
+        observer: Observer,
+        violations: Violations,
+        make_gate: MakeGate | None,
+    ) -> None:
+        self._lab = lab
+        self._search = search
+        self._budget = budget
+        self._plan = plan
+        self._observer = observer
+        self._violations = violations
+        self._make_gate = make_gate
+
+    def ablate(self, base: Settings, likely: Sequence[str]) -> Ablation | None:
+        """Take the best settings apart, if they seem better than the baseline."""
+        best = next(iter(self._search.best(1).values()), base)
+        changed = differing(best, base)
+        if not changed:
+            return None
+        many = f"each of the {len(changed)} changed settings"
+        what = many if len(changed) > 1 else "the one changed setting"
+        self._observer.stage("ablate", f"what does {what} bring?")
+        # Without what makes it fast it is as slow as the baseline.
+        known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
+        trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
+        max_rounds = min(MAX_ROUNDS, self._plan.max_rounds)
+        rounds = self._rounds("ablate", CONFIRM, max_rounds, trial_s, FEW_ROUNDS)
+        ablation = ablate(rounds, best, base, likely)
+        if ablation.note:
+            self._observer.note(ablation.note)
+        return ablation
+
+    def confirm(
+        self, base: Settings, expert: Settings, first: Trial | None, ablation: Ablation | None
+    ) -> Confirmed:
+        """Prove it: only these fresh, interleaved measurements are quoted."""
+        self._observer.stage("confirm", "the best against the baseline, interleaved")
+        best = self._search.best(self._plan.n_best)
+        arms = {"baseline": base, **best, "expert": expert}
+        if ablation and ablation.left.key() != ablation.whole.key():
+            less = f"{next(iter(best))} with less"
+            arms = {"baseline": base, less: ablation.left, **best, "expert": expert}
+        typical_s = self._lab.typical_s(self._plan.repeat_s)
+        longest_s = max([typical_s, *map(self._search.wall_s_of, best.values())])
+        trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
+        keep = self._numerics_share(first)
+        rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
+        return confirm(rounds, arms, first)
+
+    def _numerics_share(self, first: Trial | None) -> float:
+        """The budget's share for the numerics: a slow start is paid in each of their runs."""
+        start_s = first.run.measurement.startup_s if first else 0.0
+        starts = NUMERICS_RUNS * start_s / self._budget.seconds
+        return max(NUMERICS, min(MOST_NUMERICS, starts))
+
+    def refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
+        """Refuse what may not be frozen; the next best takes its place.
+
+        Returns:
+            Names and reasons, and why the winner's numerics are not known, if they are not.
+        """
+        refused: list[tuple[str, str]] = []
+        while proof.found_better:
+            winner, baseline = proof.winner, proof.baseline
+            self._observer.stage("numerics", f"does {winner.name} learn what the baseline learns?")
+            reason = self._plan.full_run.outgrown(winner, baseline)
+            if not reason:
+                reason, unknown = self._compared(winner, baseline)
+                if not reason:
+                    return refused, unknown
+            self._observer.note(f"{winner.name} is refused: {reason}")
+            refused.append((winner.name, reason))
+            winner.reasons.append(reason)
+        return refused, ""
+
+    def _compared(self, winner: Arm, baseline: Arm) -> tuple[str, str]:
+        """Why the winner may not be frozen, and why that is not known; empty if neither."""
+        if self._make_gate is None:
+            return "", ""
+        trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
+        gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
+        reason = gate(winner.settings, self._budget.left())
+        if not reason:
+            self._observer.note(gate.compared)
+        elif reason.startswith(UNKNOWN) and not gate.must_know(winner.settings):
+            return "", reason
+        return reason, ""
+
+    def _rounds(
+        self, kind: str, keep: float, max_rounds: int, trial_s: float, behind_rounds: int = 2
+    ) -> Rounds:
+        return Rounds(
+            self._lab,
+            kind,
+            lambda: self._budget.left(keep),
+            max_rounds,
+            self._plan.seed,
+            self._violations,
+            behind_rounds,
+            self._plan.repeat_s,
+            trial_s,
+        )
