@@ -15,6 +15,9 @@ from hotlap.settings import Settings
 from runners.row import Row
 from runners.table_check import lines_of
 
+FEW = 8
+"""Of fewer settings that were recorded in a pass nothing is said about the machine's pace."""
+
 MOST_FAULTS = 10
 """So many are shown; a table made by a wrong script has one on every line."""
 
@@ -77,13 +80,13 @@ class Table:
     def true_rate(self, settings: Settings) -> float:
         """Samples per second of `settings`, from all the blocks of all their rows.
 
-        Repeats count alike, by their geometric mean. 0 if a row of them failed: what fails once in
-        a few runs is nothing for a long one.
+        Repeats count alike, by their geometric mean, each at the machine's pace in the first pass.
+        0 if a row of them failed: what fails once in a few runs is nothing for a long one.
 
         Raises:
             KeyError: They are not in the table.
         """
-        rates = [row.samples_per_s for row in self._of[settings.key()]]
+        rates = self._rates(self._of[settings.key()])
         return statistics.geometric_mean(rates) if all(rate > 0 for rate in rates) else 0.0
 
     @cached_property
@@ -107,6 +110,25 @@ class Table:
         return all(self._allows(row.measurement) for row in ended)
 
     @cached_property
+    def paces(self) -> tuple[float, ...]:
+        """The machine's pace in each pass over the space, as a share of that in the first.
+
+        Repeats are recorded in passes, minutes apart, and a machine with neighbours is slower in
+        one than in another: that is no noise from process to process. What all settings have in
+        common is taken for it: the median of their ratios, as in Tukey's median polish.
+        """
+        every = list(self._of.values())
+        paces = [1.0]
+        for k in range(1, max(map(len, every))):
+            pairs = [(r[0].samples_per_s, r[k].samples_per_s) for r in every if len(r) > k]
+            logs = [math.log(later / first) for first, later in pairs if min(first, later) > 0]
+            paces.append(math.exp(statistics.median(logs)) if len(logs) >= FEW else 1.0)
+        return tuple(paces)
+
+    def _rates(self, rows: Sequence[Row]) -> list[float]:
+        return [row.samples_per_s / pace for row, pace in zip(rows, self.paces, strict=False)]
+
+    @cached_property
     def process_noise(self) -> tuple[float, ...]:
         """How far processes that run the same lie from their mean, as logarithms of the ratio.
 
@@ -115,7 +137,7 @@ class Table:
         """
         found: list[float] = []
         for rows in self._of.values():
-            logs = [math.log(row.samples_per_s) for row in rows if row.samples_per_s > 0]
+            logs = [math.log(rate) for rate in self._rates(rows) if rate > 0]
             n = len(logs)
             if n > 1:
                 mean = sum(logs) / n

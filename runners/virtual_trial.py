@@ -3,8 +3,8 @@
 Two levels of noise, as on a real machine:
 
 - between processes that run the same: where a settings value was recorded several times, one of
-  its rows is drawn; where it was recorded once, its speed is changed by a deviation that was seen
-  between the repeats of others.
+  its rows is drawn, at the machine's pace in the first pass; where it was recorded once, its speed
+  is changed by a deviation that was seen between the repeats of others.
 - between the blocks of one process: a stationary bootstrap (Politis and Romano, "The Stationary
   Bootstrap", 1994): runs of neighbouring blocks, of random length, put one after the other. So what
   lasts a few blocks (a neighbour on the machine) lasts as long in the replay.
@@ -47,9 +47,10 @@ class VirtualTrial:
 
     def __init__(self, table: Table, settings: Settings, chance: Random) -> None:
         rows = table.of(settings)
-        self.row: Row = chance.choice(rows)
+        drawn = chance.randrange(len(rows))
+        self.row: Row = rows[drawn]
         self._chance = chance
-        slower = 1.0
+        slower = table.paces[drawn]
         if len(rows) == 1 and table.process_noise:
             slower = math.exp(-chance.choice(table.process_noise))
         self._slower = slower

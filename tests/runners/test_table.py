@@ -232,3 +232,19 @@ def test_keys_without_a_value_and_keys_of_others_are_no_faults(written):
     assert (
         lines_of(written({**HEADER, "facts": {"shm_free_bytes": None, "mine": []}}, free))[1] == []
     )
+
+
+def test_a_pass_in_which_the_machine_was_slower_is_no_noise(written):
+    rates = [100.0 + 10 * i for i in range(9)]
+    first = [row(rate, workers) for workers, rate in enumerate(rates)]
+    second = [row(0.8 * rate, workers) for workers, rate in enumerate(rates)]
+    table = Table.read(written(HEADER, *first, *second[:-1], row(0.88 * rates[-1], workers=8)))
+    assert table.paces == (1.0, pytest.approx(0.8))
+    assert table.true_rate(Settings()) == pytest.approx(100)
+    assert [noise == pytest.approx(0) for noise in table.process_noise].count(False) == 2
+    assert table.true_rate(Settings(num_workers=8)) == pytest.approx(180 * 1.1**0.5)
+
+
+def test_of_a_few_repeats_no_pace_is_told(written):
+    table = Table.read(written(HEADER, row(), row(workers=2), row(50.0), row(80.0, workers=2)))
+    assert table.paces == (1.0, 1.0)
