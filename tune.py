@@ -28,6 +28,7 @@ from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
 from conf.hand_on import go_on_with, next_commands, run_words  # noqa: E402
 from conf.job_key import study_key  # noqa: E402
+from conf.place import place_of  # noqa: E402
 from conf.recorded import header  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of, script_here  # noqa: E402
@@ -112,7 +113,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         unreached = facts.pop("unreached", {})
         in_script: list[str] = []
         if script is not None:
-            in_script = reports.found_in_script(facts.pop("script"), facts.pop("scratch"))
+            seen, scratch = facts.pop("script"), facts.pop("scratch")
+            in_script = [] if told else reports.found_in_script(seen, scratch)
             base = lab.own_way(facts.pop("own_settings"), config.settings)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
@@ -138,7 +140,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             every = [base, expert, *space.grid()]
             n_settings = len({settings.key() for settings in every})
             observer.stage("record", f"{n_settings} settings into {config.record}")
-            with TableWriter(Path(config.record), first_line) as rows:
+            with TableWriter(place_of(config.record), first_line) as rows:
                 many = (config.record_repeats, config.n_trials)
                 observer.note(studies.record(lab, every, rows, observer, refuse, *many))
             tracker.study_ended(reports.ended_record(study, "finished"), [])
@@ -222,7 +224,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             **({"script": shlex.join(run_words(config.words))} if script is not None else {}),
             "facts": facts,
         }
-        files = [folder / "frozen.yaml", *([Path(config.freeze)] if config.freeze else [])]
+        files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]
         path = studies.freeze(files, name, found.proof, origin)
         counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()
@@ -240,7 +242,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             dropped=tuple(dropped),
             warnings=tuple(studies.doubts_of(found, folder, sum(n_outcomes.values()))),
             wall_s=budget.spent(),
-            commands=next_commands(config, folder, path, tracker.ui_command()),
+            commands=next_commands(config, folder, path, tracker.ui_command(), found.would_do),
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
             script="" if script is None else shlex.join(run_words(config.words)),

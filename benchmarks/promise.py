@@ -155,8 +155,13 @@ def full_run(
 def promise(frozen: Path) -> Promise:
     """What the frozen file says."""
     said = load_frozen(frozen).provenance
-    if not said.get("samples_per_s") or not said.get("samples_per_s_ci95"):
+    if not said.get("samples_per_s"):
         raise SystemExit(f"{frozen} promises no rate; give a file that tune.py has frozen")
+    if not said.get("samples_per_s_ci95"):
+        raise SystemExit(
+            f"the rate in {frozen} comes from too few runs to have an interval, so it promises "
+            "little; tune with a longer budget"
+        )
     low, high = said["samples_per_s_ci95"]
     return Promise(said["samples_per_s"], low, high)
 

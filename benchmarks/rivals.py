@@ -26,7 +26,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -41,7 +41,7 @@ Record = dict[str, Any]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Tune, walk the grids, judge, print; 1 if a target is missed."""
+    """Tune, walk the grids, judge, print; 1 if a target is missed, 2 if the record is damaged."""
     given = arguments(argv)
     record = load(given.out)
     print(f"before: {uptime()}\n{versions()}", flush=True)
@@ -51,9 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not given.judge:
             tune(name, one, given, record)
         elif missing := missing_in(one):
-            raise SystemExit(
-                f"{given.out} has no {missing} of {name}; run it without --judge first"
-            )
+            unfit(f"{given.out} has no {missing} of {name}; run it without --judge first")
         judge_loop(name, one, given, record)
         print(table(loop_of(name, one)), flush=True)
     record["sessions"][-1]["after"] = uptime()
@@ -144,11 +142,18 @@ def load(path: Path) -> Record:
     if not path.exists():
         return {"loops": {}}
     try:
-        return dict(json.loads(path.read_text()))
-    except json.JSONDecodeError as error:
-        raise SystemExit(
-            f"{path} is no record of this benchmark ({error}); name another"
-        ) from error
+        record = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        unfit(f"{path} is no record of this benchmark ({error}); name another")
+    if not isinstance(record, dict) or not isinstance(record.get("loops"), dict):
+        unfit(f"{path} is no record of this benchmark (it has no `loops`); name another")
+    return record
+
+
+def unfit(why: str) -> NoReturn:
+    """The input is wrong: exit code 2, since 1 says that a target is missed."""
+    print(why, file=sys.stderr)
+    raise SystemExit(2)
 
 
 def save(record: Record, path: Path) -> None:

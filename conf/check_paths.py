@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conf.fault import Fault
+from conf.place import is_folder
 from conf.schema import Common, TuneConfig
 from conf.sources import Sources
 from conf.unwritable import no_file, nothing_in
@@ -16,7 +17,7 @@ def faults(config: Common, sources: Sources) -> Iterator[Fault]:
     yield from _bank(config.bank.path, sources)
     if isinstance(config, TuneConfig) and config.freeze is not None:
         yield from _freeze(config.freeze, sources)
-    if getattr(config, "resume", None) is None and (reason := nothing_in(Path("outputs"))):
+    if getattr(config, "resume", None) is None and (reason := nothing_in("outputs")):
         yield Fault(
             what=f"results go into outputs/, and {reason}",
             where=f"the current folder, {Path.cwd()}",
@@ -28,9 +29,9 @@ def faults(config: Common, sources: Sources) -> Iterator[Fault]:
 def _bank(path: str | None, sources: Sources) -> Iterator[Fault]:
     if path is None:
         return
-    folder, reason = Path(path), ""
+    reason = ""
     # A folder that is there may be one that others fill: what it holds still counts.
-    if not path.strip() or (reason := nothing_in(folder)) and not _is_folder(folder):
+    if not path.strip() or (reason := nothing_in(path)) and not is_folder(path):
         yield sources.fault(
             "bank.path",
             what=f"bank.path is '{path}', "
@@ -41,24 +42,17 @@ def _bank(path: str | None, sources: Sources) -> Iterator[Fault]:
 
 
 def _freeze(path: str, sources: Sources) -> Iterator[Fault]:
-    if not path or Path(path).is_dir():
+    if not path or is_folder(path):
         yield sources.fault(
             "freeze",
             what=f"freeze is '{path}', not the name of a file",
             right="the YAML file to write",
             cure=f"freeze={Path(path) / 'frozen.yaml'}",
         )
-    elif reason := no_file(Path(path)):
+    elif reason := no_file(path):
         yield sources.fault(
             "freeze",
             what=f"freeze is '{path}', and {reason}",
             right="the YAML file to write, in a folder that is there or can be made",
             cure="freeze=frozen.yaml",
         )
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.expanduser().is_dir()
-    except (OSError, ValueError, RuntimeError):
-        return False

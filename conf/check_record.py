@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conf.fault import Fault
+from conf.place import is_folder
 from conf.recorded import is_replay
 from conf.schema import TuneConfig
 from conf.sources import Sources
@@ -16,14 +17,14 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
     """All that does not fit a recording; nothing if none is asked for."""
     if config.record is None:
         return
-    if not config.record or Path(config.record).is_dir():
+    if not config.record or is_folder(config.record):
         yield sources.fault(
             "record",
             what=f"record is '{config.record}', not the name of a file",
             right="the table to write, or to go on with",
             cure=f"record={Path(config.record) / 'table.jsonl'}",
         )
-    elif reason := _unfit(Path(config.record)):
+    elif reason := _unfit(config.record):
         yield sources.fault(
             "record",
             what=f"record is '{config.record}', and {reason}",
@@ -56,8 +57,8 @@ def faults(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
         )
 
 
-def _unfit(path: Path) -> str:
+def _unfit(path: str) -> str:
     """Why no table can be recorded at `path`; empty if it can."""
-    if path.suffix == ".gz":
+    if path.endswith(".gz"):
         return "lines are added to a table while it is recorded; pack it afterwards, with gzip"
     return no_file(path)

@@ -61,7 +61,9 @@ def go_on_with(folder: Path) -> str:
     return shlex.join(["python", sys.argv[0], f"resume={folder}"])
 
 
-def next_commands(config: TuneConfig, folder: Path, settings: Path, look: str) -> dict[str, str]:
+def next_commands(
+    config: TuneConfig, folder: Path, settings: Path, look: str, would_do: str = ""
+) -> dict[str, str]:
     """What to type after a study: what for -> command.
 
     Args:
@@ -69,14 +71,15 @@ def next_commands(config: TuneConfig, folder: Path, settings: Path, look: str) -
         folder: Where it lies.
         settings: What it has frozen.
         look: How to look at its trials; empty if there is nothing to look at.
+        would_do: A budget that is known to be long enough, as typed; empty for twice the last one.
     """
     words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
     full_run = script_run(config, settings)
     if full_run is None:
         train = Path(sys.argv[0]).with_name("train.py")
-        full_run = f"python {train} {words} {shlex.quote(f'settings={settings}')}"
+        full_run = f"python {shlex.quote(str(train))} {words} {shlex.quote(f'settings={settings}')}"
     more = " n_trials=null" if config.n_trials else ""
-    longer = f"{2 * seconds(config.budget):g}s"
+    longer = would_do or f"{2 * seconds(config.budget):g}s"
     commands = {
         "full run": full_run,
         "go on with more time": f"{go_on_with(folder)} budget={longer}{more}",

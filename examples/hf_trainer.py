@@ -32,7 +32,7 @@ class Rows(Dataset):
 class Tell(TrainerCallback):
     """Prints each loss to the bit."""
 
-    def on_log(self, args, state, control, logs=None, **kwargs) -> None:  # noqa: ANN001, ANN003
+    def on_log(self, args, state, control, logs=None, **kwargs) -> None:
         """Called at each logging step, and after an evaluation."""
         for name in ("loss", "eval_loss"):
             if name in logs:

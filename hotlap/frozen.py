@@ -107,7 +107,12 @@ def dump(path: str | Path, settings: Settings, provenance: Mapping[str, Any]) ->
     body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     script = provenance.get("script")
     command = (OF_A_SCRIPT if script else OF_A_MODEL).format(path=path.name, script=script)
-    write_text(path, HEADER.format(path=path.name, command=" ".join(command.split())) + body)
+    write_text(path, HEADER.format(path=path.name, command=_on_one_line(command)) + body)
+
+
+def _on_one_line(command: str) -> str:
+    """As bash, zsh and ksh write within quotes what a comment cannot hold, a line break say."""
+    return "".join(c if c.isprintable() else f"'${ascii(c)}'" for c in command)
 
 
 def differences(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:

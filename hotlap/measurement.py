@@ -66,8 +66,9 @@ class Ratio(Rate):
 
     @property
     def known(self) -> bool:
-        """Also where it lies above 1 as a whole: that is an answer, however far it reaches."""
-        return super().known or 1 < self.low <= self.high < math.inf
+        """Also where it lies on one side of 1: that is an answer, however far it reaches."""
+        faster = 1 < self.low <= self.high < math.inf
+        return super().known or faster or 0 < self.low <= self.high < 1
 
 
 @dataclass(frozen=True)

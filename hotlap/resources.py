@@ -19,6 +19,8 @@ PROC = Path("/proc")
 SHM = "/dev/shm"
 UNFILLED = re.compile(r"</torch_(\d+)_")
 """The process id in the name of a file of torch's in shared memory, as its errors have it."""
+KILLED_S = 5.0
+"""A killed worker is gone by then, or waits for a device that does not answer."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -122,8 +124,11 @@ def _remove_unfilled(error: str) -> int:
     with contextlib.suppress(ValueError):  # not the main thread's to set
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # torch's own raises for a killed worker
     for worker in multiprocessing.active_children():  # it would fail with its next batch again
-        worker.kill()
-        worker.join()
+        # In a process that the script has forked they may be its parent's: then the first raises.
+        with contextlib.suppress(AssertionError, OSError):
+            worker.join(0)
+            worker.kill()
+            worker.join(KILLED_S)
     sizes = [0]
     for path in Path(SHM).glob("torch_*"):
         if path.name.split("_")[1] in pids:

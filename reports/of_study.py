@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from hotlap.measurement import Rate, Ratio
+from hotlap.measurement import Ratio
 from hotlap.settings import Settings
 from reports.arm import Arm
 from reports.contribution import Contribution, Refusal
@@ -44,7 +44,7 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
 
 def _arm(arm: Any, proof: Any, timed: bool, diagnosis: Any = None) -> Arm:
     measured = [t.run.measurement for t in arm.trials.values() if t.run.outcome == "ok"]
-    speedup = None if arm is proof.baseline else _ratio(arm.speedup(proof.baseline))
+    speedup = None if arm is proof.baseline else Ratio.of(arm.speedup(proof.baseline))
     run_time = arm.rate() if timed else None
     shown = Arm.of(arm.settings, arm.throughput(), measured, speedup, run_time=run_time)
     shown = replace(shown, barred="; ".join(arm.reasons))
@@ -60,7 +60,7 @@ def _contribution(c: Any, proof: Any, timed: bool) -> Contribution:
         setting=" + ".join(c.settings),
         value=values[0] if alone else values,
         default=defaults[0] if alone else defaults,
-        ratio=_ratio(c.ratio),
+        ratio=Ratio.of(c.ratio),
         kept=c.kept,
         reason=c.reason,
         without=_arm(c.without, proof, timed) if c.without.rates() else None,
@@ -74,10 +74,6 @@ def _doubt(best: Any, proof: Any) -> float | None:
     if best is proof.baseline or not speedup.known:
         return None
     return math.sqrt(speedup.high / speedup.low) - 1
-
-
-def _ratio(rate: Rate) -> Ratio:
-    return Ratio.of(rate)
 
 
 def _capital(text: str) -> str:

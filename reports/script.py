@@ -36,7 +36,7 @@ def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list
     if seen["sets"]:
         sets = [f"{s['name']}={s['value']} ({_short(s['where'])})" for s in seen["sets"].values()]
         lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")
-    if trackers := scratch["trackers"]:
+    if trackers := scratch.get("trackers"):  # facts of an earlier version have none
         lines.append(
             f"it has imported {', '.join(trackers)}: if that logs to a server, each trial does so "
             "too, which no copy of a folder undoes; switch it off by an option or a variable of "

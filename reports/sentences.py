@@ -73,8 +73,11 @@ def _found(result: Result, speedup: Ratio, baseline: str) -> str:
 
 
 def _nothing(result: Result, same: str) -> str:
-    """Nothing was faster, or nothing was proven to be."""
+    """Nothing was faster, or nothing was proven to be, or nothing else was tried to its end."""
     speedup = result.winner.speedup
+    n_tried = sum(n for outcome, n in result.n_outcomes.items() if outcome != "timeout")
+    if speedup is None and n_tried == 1:
+        return f"The search could try nothing but {same}, so {same} is frozen."
     if speedup is not None and speedup.value > 1 and result.winner.barred:
         return (
             f"Nothing better than {same} may be frozen. What measured {times(speedup.value)} was "

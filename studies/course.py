@@ -83,6 +83,7 @@ class Course:
         self._violations = violations
         self._prover = Prover(lab, search, budget, plan, observer, violations, make_gate)
         self._last: Measurement | None = None  # of the baseline
+        self._would_do = ""  # a budget that is long enough, where this one is not
 
     def run(self, base: Settings, expert: Settings, known: Known | None = None) -> Found:
         """From the baseline to what is proven.
@@ -139,6 +140,7 @@ class Course:
             self._plan.full_run.growth(winner),
             unchecked,
             None if again is None else again.again,
+            self._would_do,
         )
 
     def _prove_again(self, base: Settings, expert: Settings, first: Trial, hit: Entry) -> Found:
@@ -167,8 +169,9 @@ class Course:
         """Now that it is known what a trial takes."""
         budget, plan = self._budget, self._plan
         asked = (plan.n_trials, plan.max_rounds)
-        if said := too_short(budget.seconds, budget.spent(), trial_s, PROVE, *asked):
-            self._observer.note(said)
+        if short := too_short(budget.seconds, budget.spent(), trial_s, PROVE, *asked):
+            self._would_do = short.would_do
+            self._observer.note(short.sentence)
 
     def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
         """A/A: the baseline again, in processes of its own."""

@@ -29,6 +29,7 @@ class Found:
         growth: What grows with the steps of the winner, or of the baseline if that is the winner.
         unchecked: Why the winner's numerics are not known, empty if they are.
         again: Whether the bank's settings have proven themselves again; None if it had none.
+        would_do: A budget that is long enough, as typed; empty if this one was.
     """
 
     proof: Confirmed
@@ -42,6 +43,7 @@ class Found:
     growth: list[Growth] = field(default_factory=list)
     unchecked: str = ""
     again: bool | None = None
+    would_do: str = ""
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:

@@ -36,6 +36,9 @@ many, or a quiet machine's study would measure its baseline every second trial."
 SMALL = 0.02
 """A change that is worth showing."""
 
+FINEST = 0.001
+"""A sentence tells no two smaller changes apart."""
+
 MOST_ROUNDS = 30
 """An effect that needs more rounds than that is out of reach."""
 
@@ -154,7 +157,10 @@ class Noise:
 
 
 def _change(effect: float) -> str:
-    return percent(effect, fine=True) if effect < 1 else f"a factor of {1 + effect:.3g}"
+    """A smallest change: no less than what a sentence can write."""
+    if effect >= 1:
+        return f"a factor of {1 + effect:.3g}"
+    return percent(max(effect, FINEST), fine=True)
 
 
 def _spread(steps: Sequence[float]) -> float:

@@ -21,10 +21,10 @@ from studies.rounds import Rounds, Violations
 from studies.search import Search
 
 CONFIRM = 0.3
-"""Of that, kept for the proof: four arms in fresh processes want five rounds."""
+"""Share of the budget kept for the proof: four arms in fresh processes want five rounds."""
 
 NUMERICS = 0.07
-"""Of that, kept for the numerics of what is proven."""
+"""Share of the budget kept for the numerics of what is proven."""
 
 NUMERICS_RUNS, MOST_NUMERICS = 4, 0.2
 """Runs that they take as a rule, and the most that is kept for them where each starts slowly."""

@@ -15,7 +15,7 @@ from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.anchor import Anchor
 from studies.budget import Budget
-from studies.enough import more
+from studies.enough import LEAST_S, no_baseline
 from studies.lab import Lab
 from studies.ledger import Ledger
 from studies.outcomes import told
@@ -86,15 +86,12 @@ class Search:
         if known is not None and known.state == TrialState.COMPLETE:
             return None
         spent_s, left_s = self._budget.spent(), self._budget.left()
+        too_late = no_baseline(self._budget.seconds, spent_s, left_s, self._keep)
+        if left_s < LEAST_S:
+            raise StudyFailed(too_late)
         trial = self._measure(kind, settings, self._proposals.ask(settings))
         if trial.ran_out:
-            budget_s = self._budget.seconds
-            enough = more(budget_s, spent_s, max(left_s, spent_s / 2), self._keep)
-            raise StudyFailed(
-                f"budget={budget_s:g}s is too short: starting and the probe took {spent_s:.0f} s, "
-                f"and the baseline did not end in the {left_s:.0f} s that were left. Nothing was "
-                f"found; at least budget={enough} would do"
-            )
+            raise StudyFailed(too_late)
         if trial.run.outcome != "ok":
             raise StudyFailed(
                 f"{trial.run.traceback.strip()}\n\n"

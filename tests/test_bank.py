@@ -1,13 +1,11 @@
 """The bank as a user meets it: tune twice, then train."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from hotlap import frozen
-
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
+
 ROOMS = ("search_spaces", "objectives", "runners", "studies", "reports")
 TORCH_FREE = (
     "settings",

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,8 +11,8 @@ from torch.utils.data import TensorDataset
 from conf.cli import main
 from hotlap.frozen import dump
 from hotlap.settings import NAMES, Settings
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.S)
 

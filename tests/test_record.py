@@ -7,6 +7,7 @@ import time
 import pytest
 
 from runners.table import Table
+from tests.conftest import LIMIT_S
 
 RECORD = (
     "+model=digits_mlp sampler=brute_force record=table.jsonl tracking=none"
@@ -15,7 +16,6 @@ RECORD = (
     " ~search_space.multiprocessing_context ~search_space.persistent_workers"
     " window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 runner.preload=[torch]"
 ).split()
-LIMIT_S = 240
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
@@ -13,8 +12,8 @@ import torch
 
 from hotlap.frozen import dump
 from hotlap.settings import Settings
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[1]
 TRAIN = [sys.executable, str(ROOT / "train.py"), "+model=digits_mlp", "tracking=none"]
 
 pytestmark = pytest.mark.slow

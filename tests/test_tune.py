@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import optuna
 import psutil
@@ -16,14 +15,13 @@ import yaml
 from optuna.trial import TrialState
 
 from hotlap import frozen
+from tests.conftest import LIMIT_S, ROOT
 
-ROOT = Path(__file__).parents[1]
 QUICK = (
     "window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 budget=4m "
     "runner.preload=[torch,sklearn.datasets] "  # each trial would import it anew, for seconds
     "confirm.max_rounds=2 confirm.n_best=1"
 ).split()
-LIMIT_S = 240
 
 pytestmark = pytest.mark.slow
 

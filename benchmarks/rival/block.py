@@ -4,9 +4,9 @@
 
 Plain PyTorch and nothing of hotlap's: this is what everybody's settings are judged by. One line of
 JSON comes out. The warm-up is whole epochs, of a second at least; what is timed is whole epochs
-too, of the asked seconds at least, so each epoch's start is in the rate; very slow settings are
-cut off within an epoch. What a process reads when
-it starts (OpenMP's waiting, the allocator) is in its environment before: benchmarks/rival/start.py.
+too, of the asked seconds at least, so each epoch's start is in the rate; very slow settings are cut
+off within an epoch. What a process reads when it starts (OpenMP's waiting, the allocator) is in its
+environment before: benchmarks/rival/start.py.
 """
 
 import contextlib

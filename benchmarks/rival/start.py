@@ -6,6 +6,7 @@ PyTorch's default.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes.util
 import json
 import os
@@ -137,7 +138,7 @@ def run(
     Raises:
         subprocess.TimeoutExpired: It was not done after `limit_s`.
     """
-    process = subprocess.Popen(
+    with subprocess.Popen(
         words,
         cwd=cwd,
         env=dict(environment),
@@ -145,15 +146,19 @@ def run(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    try:
-        out, error = process.communicate(timeout=limit_s)
-    except BaseException:  # too late, or Ctrl-C: its children go too
-        os.killpg(process.pid, signal.SIGTERM)
+    ) as process:
         try:
-            process.communicate(timeout=GRACE_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-        raise
+            out, error = process.communicate(timeout=limit_s)
+        except BaseException:  # too late, or Ctrl-C: it may end its children itself
+            _signal_group(process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=GRACE_S)
+            raise
+        finally:  # whatever it has left behind
+            _signal_group(process.pid, signal.SIGKILL)
     return subprocess.CompletedProcess(words, process.returncode, out, error)
+
+
+def _signal_group(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # nobody is left in it
+        os.killpg(group, number)

@@ -93,9 +93,9 @@ def ask(tuner: str, loop: str, how: Asking) -> Answer:
         known = changed(settings)
     except CannotInstall as error:
         return Answer(budget_s=how.budget_s, failed=f"cannot be installed: {error}")
-    except (NoAnswer, HotlapError, ValueError) as error:
+    except (NoAnswer, HotlapError, ValueError, OSError) as error:
         return Answer(minutes=_minutes(begun), budget_s=how.budget_s, failed=str(error))
-    except (KeyError, TypeError) as error:  # another release's answer has another shape
+    except (KeyError, TypeError, AttributeError) as error:  # the shape of another release
         why = f"its answer has no {error}" if isinstance(error, KeyError) else str(error)
         return Answer(minutes=_minutes(begun), budget_s=how.budget_s, failed=why)
     return Answer(known, *claim, minutes=_minutes(begun), budget_s=how.budget_s)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import ast
 import os
 import sys
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
+
+from hotlap.interpose.script_text import parsed
 
 MAX_FILES = 200
 MAX_BYTES = 2_000_000
@@ -52,9 +53,7 @@ def needs_fresh(script_path: str, is_module: bool) -> bool:
             n_bytes += len(text)
             if n_bytes > MAX_BYTES:
                 return True
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Python says of a text is the script's
-                tree = ast.parse(text)
+            tree = parsed(text)
             if _writes(tree) or _instead(tree, script.parent):
                 return True
             folders = list(dict.fromkeys([*folders, path.parent]))  # for relative imports
@@ -98,7 +97,7 @@ def _writes(tree: ast.Module) -> bool:
 
 def _instead(tree: ast.Module, folder: Path) -> bool:
     """Whether it imports a module of the script's folder that has an installed one's name."""
-    own = {path.relative_to(folder).parts[0] for path in _imported(tree, [folder])}
+    own = {path.relative_to(folder).parts[0] for path in _meant(tree, [folder])}
     names = {name.removesuffix(".py") for name in own}
     return any(
         name in sys.stdlib_module_names or PathFinder.find_spec(name, _installed()) is not None
@@ -141,7 +140,7 @@ def _named(tree: ast.Module) -> set[str]:
     return {_name(node) for node in ast.walk(tree)}
 
 
-def _imported(tree: ast.Module, folders: list[Path]) -> Iterator[Path]:
+def _meant(tree: ast.Module, folders: list[Path]) -> Iterator[Path]:
     """Files in `folders` that may be meant by the imports, those of packages on the way too."""
     dotted = set()
     for node in ast.walk(tree):
@@ -157,7 +156,12 @@ def _imported(tree: ast.Module, folders: list[Path]) -> Iterator[Path]:
                 path = path / part
                 for file in (path.with_name(f"{part}.py"), path / "__init__.py"):
                     if file.is_file():
-                        yield Path(os.path.realpath(file))
+                        yield file
+
+
+def _imported(tree: ast.Module, folders: list[Path]) -> Iterator[Path]:
+    """Those files by their real paths, so that none is looked at twice."""
+    return (Path(os.path.realpath(file)) for file in _meant(tree, folders))
 
 
 def _own_folders() -> list[Path]:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from hotlap.interpose.script_text import parsed
+
 IMPORTS_ANEW = ("spawn", "forkserver")
 """Start methods whose workers import the main script."""
 
@@ -28,7 +30,7 @@ def unguarded(source: str, name: str) -> str:
         source: The script's text.
         name: What it is called in the sentence.
     """
-    tree = ast.parse(source)
+    tree = parsed(source)
     own = {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     lines = [
         node.lineno
@@ -66,7 +68,7 @@ def _runs_unguarded(source: str, name: str, names: dict[str, Any]) -> str:
             line = frame.f_lineno
             guarded = (
                 statement
-                for node in ast.walk(ast.parse(source))
+                for node in ast.walk(parsed(source))
                 if isinstance(node, ast.If) and _is_guard(node.test)
                 for statement in node.body
             )

@@ -10,8 +10,16 @@ import ast
 import sys
 from pathlib import Path
 
-AT_START = ("built-in", "frozen")
-"""Where plain Python has modules from that it imports before any script."""
+from hotlap.interpose.script_text import parsed
+
+BUILT_IN = ("built-in", "frozen")
+"""Origins of modules that plain Python, too, has before it looks into any folder."""
+
+AT_START = frozenset(
+    "_collections_abc _sitebuiltins abc codecs encodings genericpath io os posixpath site stat "
+    "zipimport".split()
+)
+"""What plain Python imports before any script; most of it is frozen from 3.11 on only."""
 
 
 def hidden(script: str, folder: str) -> list[str]:
@@ -21,8 +29,9 @@ def hidden(script: str, folder: str) -> list[str]:
         script: Its file.
         folder: Where plain Python looks for its modules first.
     """
-    beside = {name: path for path in _modules(folder) if _is_another((name := path.stem), path)}
-    return sorted(path.name for name, path in beside.items() if name in _used(script, folder))
+    beside = [path for path in _modules(folder) if _is_another(path.stem, path)]
+    used = _used(script, folder) if beside else set()
+    return sorted(path.name for path in beside if path.stem in used)
 
 
 def _modules(folder: str) -> list[Path]:
@@ -35,7 +44,7 @@ def _modules(folder: str) -> list[Path]:
 
 def _is_another(name: str, path: Path) -> bool:
     spec = getattr(sys.modules.get(name), "__spec__", None)
-    if spec is None or spec.origin is None or spec.origin in AT_START:
+    if spec is None or spec.origin is None or spec.origin in BUILT_IN or name in AT_START:
         return False
     own = path / "__init__.py" if path.is_dir() else path
     return Path(spec.origin).resolve() != own.resolve()
@@ -54,7 +63,7 @@ def _used(script: str, folder: str) -> set[str]:
 
 def _imports(path: Path) -> set[str]:
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = parsed(path.read_bytes())
     except (OSError, SyntaxError, ValueError):  # its import will say so itself
         return set()
     names = set()

@@ -156,10 +156,11 @@ def _main(**names: Any) -> ModuleType:
 
 
 def _refuse_hidden(path: str, folder: str) -> None:
-    for name in hidden(path, folder):
+    names = " and ".join(hidden(path, folder))
+    if names:
         raise UserInputError(
-            f"the script imports {name}, which is beside it in {folder}, and hotlap has imported "
-            f"another module of that name before: rename {name}"
+            f"the script imports {names} from beside it, in {folder}, and hotlap has imported "
+            f"something else by that name before: rename {names}"
         )
 
 

@@ -31,7 +31,7 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
-from hotlap.interpose.twins import TwinCall, Twins
+from hotlap.interpose.twins import TwinCall, Twins, put_back
 from hotlap.modules import lay_out
 from hotlap.settings import Settings
 
@@ -59,6 +59,7 @@ class Roots:
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
+        self._twins_of: WeakSet[nn.Module] = WeakSet()
         self._twin_kinds: set[Any] = set()
         self.listener: Listener | None = None
 
@@ -129,10 +130,11 @@ class Roots:
             self._adopt(module, call.seen)
 
     def _find_twins(self) -> None:
-        if self.listener is None:
-            return
-        twins = Twins(self._calls, self.listener)
         # A script may make copies and optimizers at each step, and looking takes its time.
+        if self.listener is None or all(root in self._twins_of for root in self._calls):
+            return
+        self._twins_of.update(self._calls)
+        twins = Twins(self._calls, self.listener)
         if not twins.kinds <= self._twin_kinds:
             self._twin_kinds |= twins.kinds
             twins.look()
@@ -149,10 +151,7 @@ class Roots:
         self._watching = False
         self._set(self._plain)
         for module, call in list(self._calls.items()):
-            if call.inner is None:
-                module.__dict__.pop("_compiled_call_impl", None)
-            else:
-                module.__dict__["_compiled_call_impl"] = call.inner
+            put_back(module, call.inner)
 
     def _consider(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if module in self._calls or not torch.is_grad_enabled():

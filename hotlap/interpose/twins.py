@@ -58,12 +58,13 @@ class Twins:
     def __init__(self, roots: Iterable[nn.Module], listener: Listener) -> None:
         self._listener = listener
         self._roots = WeakSet(roots)
+        self._heard: WeakSet[nn.Module] = WeakSet()
         # What wraps the model, as DistributedDataParallel does, is not wrapped round its average.
         self.kinds = {
-            (type(part), _shapes(part))
-            for root in self._roots
+            (type(part), shapes)
+            for root, shapes in [(root, _shapes(root)) for root in self._roots]
             for part in root.modules()
-            if _shapes(part) == _shapes(root)
+            if _shapes(part) == shapes
         }
         self._types = {kind for kind, _ in self.kinds}
 
@@ -86,12 +87,28 @@ class Twins:
 
         twins = self
         patches.put(nn.Module, "__setstate__", __setstate__)
+        patches.on_undo(self._remove)
 
     def _hear(self, module: nn.Module) -> None:
         inner = module.__dict__.get("_compiled_call_impl")
         if not isinstance(inner, TwinCall) and (type(module), _shapes(module)) in self.kinds:
             call = TwinCall(module, inner, self._listener)
             module.__dict__["_compiled_call_impl"] = call
+            self._heard.add(module)
+
+    def _remove(self) -> None:
+        for module in self._heard:
+            call = module.__dict__.get("_compiled_call_impl")
+            if isinstance(call, TwinCall):  # else it was trained, or compiled, after all
+                put_back(module, call.inner)
+
+
+def put_back(module: nn.Module, inner: Call | None) -> None:
+    """Give a module the call that it had: what its script compiled, or torch's own."""
+    if inner is None:
+        module.__dict__.pop("_compiled_call_impl", None)
+    else:
+        module.__dict__["_compiled_call_impl"] = inner
 
 
 def _shapes(module: nn.Module) -> tuple[torch.Size, ...]:

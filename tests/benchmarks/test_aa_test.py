@@ -2,7 +2,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from benchmarks.aa_test import Answer, summary, wrong
 from benchmarks.neighbour import Neighbour
 from hotlap.measurement import Rate
-
-ROOT = Path(__file__).parents[2]
+from tests.conftest import ROOT
 
 
 def answer(value, half, n_rounds=5):

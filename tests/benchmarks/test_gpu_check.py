@@ -2,7 +2,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,8 +12,7 @@ from benchmarks.gpu.check import Check, failed, passed
 from benchmarks.gpu.knobs import Row, above, one_has, verdict
 from hotlap.apply import apply
 from hotlap.settings import NAMES, Settings
-
-ROOT = Path(__file__).parents[2]
+from tests.conftest import ROOT
 
 NOT_CUDAS = {
     "multiprocessing_context",

@@ -48,6 +48,9 @@ def test_a_frozen_file_without_a_rate_promises_nothing(tmp_path):
     dump(tmp_path / "by_hand.yaml", Settings(), {})
     with pytest.raises(SystemExit, match="promises no rate"):
         promise.promise(tmp_path / "by_hand.yaml")
+    dump(tmp_path / "few.yaml", Settings(), {"samples_per_s": 9.0, "samples_per_s_ci95": None})
+    with pytest.raises(SystemExit, match="too few runs to have an interval"):
+        promise.promise(tmp_path / "few.yaml")
 
 
 def test_a_frozen_file_belongs_to_each_model(capsys):

@@ -75,9 +75,11 @@ def test_the_judge_alone_tunes_nothing_and_begins_anew(asked, tmp_path):
     assert asked == [("round", "convnet")] * 2
 
 
-def test_the_judge_alone_needs_answers(asked, tmp_path):
-    with pytest.raises(SystemExit, match="has no tuners, grid of convnet"):
+def test_the_judge_alone_needs_answers(asked, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
         rivals.main(["--loops", "convnet", "--judge", str(tmp_path / "none.json")])
+    assert ended.value.code == 2
+    assert "has no tuners, grid of convnet" in capsys.readouterr().err
 
 
 def test_a_missed_target_ends_with_1_and_its_sentence(asked, tmp_path, monkeypatch, capsys):
@@ -102,10 +104,13 @@ def test_a_record_reads_back_with_ours_first():
     assert list(rivals.loop_of("convnet", one).answers) == ["hotlap", "optuna"]
 
 
-def test_a_damaged_record_is_told(tmp_path):
-    (tmp_path / "r.json").write_text("{")
-    with pytest.raises(SystemExit, match="is no record of this benchmark"):
+@pytest.mark.parametrize("text", ["{", "[1]", "{}", '{"loops": 3}'])
+def test_a_damaged_record_is_told_and_is_no_missed_target(tmp_path, capsys, text):
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(SystemExit) as ended:
         run(tmp_path)
+    assert ended.value.code == 2
+    assert "is no record of this benchmark" in capsys.readouterr().err
 
 
 def test_options_that_make_no_sense_are_refused(capsys):

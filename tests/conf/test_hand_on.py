@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from conf.hand_on import run_words, script_run, script_words
+from conf.hand_on import next_commands, run_words, script_run, script_words
 from conf.schema import TuneConfig
 from hotlap.__main__ import parse
 from hotlap.interpose.launch import Script
@@ -45,3 +45,13 @@ def test_the_command_goes_to_the_studys_folder_if_one_is_elsewhere(tmp_path, mon
     assert script_run(TuneConfig(words=words), FROZEN) == here  # of a table: it has no folder
     away = script_run(TuneConfig(words=words, cwd="/a folder"), FROZEN)
     assert away == f"cd '/a folder' && python -m hotlap run --settings {tmp_path / FROZEN} {run}"
+
+
+def test_what_to_type_next_holds_for_a_clone_with_a_blank_and_a_budget_that_would_do(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/my clone/tune.py"])
+    config = TuneConfig(words=["+model=a"], budget="60s", n_trials=3)
+    said = next_commands(config, Path("outputs/a/1"), FROZEN, "")
+    assert said["full run"].startswith("python '/my clone/train.py' +model=a settings=")
+    assert said["go on with more time"].endswith("resume=outputs/a/1 budget=120s n_trials=null")
+    said = next_commands(config, Path("outputs/a/1"), FROZEN, "", "8m")
+    assert said["go on with more time"].endswith("resume=outputs/a/1 budget=8m n_trials=null")

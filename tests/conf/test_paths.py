@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from conf.place import is_folder, place_of
 from conf.unwritable import no_file, nothing_in
 
 
@@ -14,6 +15,9 @@ from conf.unwritable import no_file, nothing_in
         ("freeze=taken/new/x.yaml", "taken is no folder", "freeze=frozen.yaml"),
         ("freeze=/dev/null", "no file that keeps", "freeze=frozen.yaml"),
         ("freeze=.", "not the name of a file", "freeze=frozen.yaml"),
+        (f"freeze={'a' * 5000}", "there can be no such file", "freeze=frozen.yaml"),
+        ("freeze='~'", "not the name of a file", "freeze=~/frozen.yaml"),
+        ("freeze='~nobody-of-that-name/x.yaml'", "there can be no such", "freeze=frozen.yaml"),
         ("freeze=/proc/x.yaml", "nothing can be written in /proc", "freeze=frozen.yaml"),
         ("bank.path=taken/bank", "taken is no folder", "bank.path=bank"),
         ("bank.path=/proc/bank", "nothing can be written in /proc", "bank.path=bank"),
@@ -50,3 +54,35 @@ def test_a_folder_of_somebody_elses_is_told(tmp_path):
     (tmp_path / "theirs").mkdir(mode=0o500)
     assert "Permission denied" in nothing_in(tmp_path / "theirs" / "new")
     assert "Permission denied" in no_file(tmp_path / "theirs" / "x.yaml")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
+def test_a_folder_that_nobody_may_look_into_is_told(tmp_path):
+    (tmp_path / "theirs").mkdir(mode=0)
+    inside = tmp_path / "theirs" / "new" / "x.yaml"
+    assert not is_folder(inside)
+    assert "Permission denied" in no_file(inside) and "Permission denied" in nothing_in(inside)
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "broken")])
+def test_what_cannot_be_looked_at_is_not_taken_for_nothing(tmp_path, monkeypatch, error):
+    """As for root, who may look everywhere, and as in a Python whose Path.exists says nothing."""
+    real = os.stat
+
+    def stat(path, *args, **more):
+        if "theirs" in str(path):
+            raise error
+        return real(path, *args, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert not is_folder(tmp_path / "theirs")
+    assert error.strerror in no_file(tmp_path / "theirs" / "x.yaml")
+    assert error.strerror in nothing_in(tmp_path / "theirs" / "new")
+
+
+def test_the_home_folder_is_the_same_for_the_check_and_for_the_writer(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "taken").touch()
+    assert no_file("~/taken/x.yaml") == f"{tmp_path}/taken is no folder"
+    assert no_file("~/new/x.yaml") == ""
+    assert place_of("~/new/x.yaml") == tmp_path / "new" / "x.yaml"

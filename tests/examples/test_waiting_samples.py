@@ -4,7 +4,6 @@ import itertools
 import re
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,8 +14,8 @@ from hotlap.apply import apply
 from hotlap.inspect_workload import sample_times, spawn_error
 from hotlap.settings import Settings
 from hotlap.worker import build
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "waiting_samples"
 
 

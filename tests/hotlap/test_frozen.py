@@ -1,5 +1,6 @@
 """A frozen file is read back as it was written, and every mistake in it is named with its line."""
 
+import shlex
 import subprocess
 import sys
 
@@ -53,9 +54,11 @@ def test_the_head_of_the_file_has_the_command_that_applies(tmp_path):
     assert (
         "#   python train.py +model=... settings=winner.yaml\n" in head and "-m hotlap" not in head
     )
-    dump(path, WINNER, {"script": "train.py --name 'a=b, {c}\n d'"})
+    words = ["train.py", "--name", "a=b,  {c}\n d", "--end", "\x1b[0m"]
+    dump(path, WINNER, {"script": shlex.join(words)})
     head = path.read_text().partition("settings:\n")[0]
-    command = "python -m hotlap run --settings winner.yaml train.py --name 'a=b, {c} d'"
+    run = "python -m hotlap run --settings winner.yaml"
+    command = rf"{run} train.py --name 'a=b,  {{c}}'$'\n'' d' --end ''$'\x1b''[0m'"
     assert f"#   {command}\n" in head and "python train.py" not in head
     assert load(path) == WINNER
 

@@ -10,9 +10,9 @@ import pytest
 
 from hotlap.scratch import scratch
 from hotlap.scratch_place import PREFIX, bases, remove_left
+from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 NOBODY = 65534
 AS_ROOT = sys.platform == "linux" and os.geteuid() == 0
 

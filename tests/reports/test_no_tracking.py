@@ -1,9 +1,8 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.conftest import ROOT
 
 CODE = """
 import sys

@@ -74,3 +74,8 @@ def test_where_trials_write(seen, scratch, text):
 def test_a_tracker_of_its_own_is_named(seen):
     found = found_in_script(seen.to_dict(), {**COPY, "trackers": ["wandb"]})
     assert "it has imported wandb: if that logs to a server, each trial does so too" in found[-1]
+
+
+def test_facts_of_a_version_that_looked_for_no_trackers_are_told_without(seen):
+    old = {name: value for name, value in COPY.items() if name != "trackers"}
+    assert found_in_script(seen.to_dict(), old) == found_in_script(seen.to_dict(), COPY)

@@ -20,6 +20,16 @@ def test_a_speedup_that_may_be_none_is_said_to_be_none(result):
     )
 
 
+def test_where_nothing_else_was_measured_nothing_is_said_to_be_worse(result):
+    baseline = dataclasses.replace(result.winner, speedup=None)
+    alone = dataclasses.replace(result, winner=baseline, n_outcomes={"ok": 1, "timeout": 2})
+    assert sentences(alone)[0] == (
+        "The search could try nothing but the default, so the default is frozen."
+    )
+    two = dataclasses.replace(alone, n_outcomes={"ok": 2})
+    assert sentences(two)[0].startswith("Nothing better than the default was found")
+
+
 def test_a_baseline_of_ones_own_is_not_called_the_default(result):
     baseline = dataclasses.replace(result.baseline, settings=Settings(num_workers=1))
     own = dataclasses.replace(result, baseline=baseline)

@@ -45,3 +45,8 @@ def test_a_speedup_that_is_proven_keeps_its_ends_however_far_apart(result):
     proven = dataclasses.replace(result, winner=winner)
     assert to_dict(proven)["winner"]["speedup"] == {"value": 5.0, "low": 1.2, "high": 21.0}
     assert "5.00x [1.20, 21.00]" in markdown(proven)
+
+
+def test_so_does_one_that_is_proven_to_be_slower():
+    assert Ratio(0.2, 0.05, 0.9).known and Ratio(0.2, 0.05, 0.2).known
+    assert not Ratio(0.2, 0.05, 1.1).known and not Ratio(0.2, 0.0, 0.9).known

@@ -12,9 +12,9 @@ import pytest
 
 from hotlap.job import Job, Window
 from runners.process import ProcessRunner
+from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
 
 

@@ -12,8 +12,8 @@ from hotlap import frozen
 from hotlap.errors import UserInputError
 from hotlap.settings import Settings
 from studies import Bank, bank_folder
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 TWO = Settings(num_workers=2)
 FOUR = Settings(num_workers=4)
 

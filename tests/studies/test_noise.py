@@ -77,5 +77,6 @@ def test_the_sentence_says_what_can_be_shown():
     assert "5 paired rounds cannot show a change of less than" in text
     assert "measured once only" in Noise(1).sentence(5)
     assert "less than 6.2 %" in Noise(9, 0.01).sentence(8, effect=0.062)
+    assert Noise(9, 0.0001).sentence(8).endswith("cannot show a change of less than 0.1 %")
     assert "to show a change of 2 % takes 5 paired rounds" in Noise(5, 0.01).sentence()
     assert "two modes, one 10.0 times" in Noise(5, 0.02, 0.0, (1.0, 10.0)).sentence(0)

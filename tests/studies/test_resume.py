@@ -11,9 +11,9 @@ from optuna.trial import TrialState
 from replay import KNOBS
 
 from hotlap.errors import UserInputError
+from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 
 
 def rate(settings):

@@ -1,4 +1,6 @@
 import dataclasses
+import os
+import select
 import subprocess
 import sys
 
@@ -69,3 +71,15 @@ def test_a_command_that_is_late_is_ended_with_its_children(tmp_path, monkeypatch
         start.run([sys.executable, "-c", code], tmp_path, {}, 600.0)
     with opened[0] as end:
         assert end.read() == ""  # comes when nobody holds the other end
+
+
+def test_a_command_that_ends_well_leaves_no_process_behind(tmp_path):
+    """What it leaves behind holds a pipe's end, and nothing of its output."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    leaves = "exec 9>pipe; sleep 600 >/dev/null 2>&1 & echo done"
+    done = start.run(["sh", "-c", leaves], tmp_path, {}, 600.0)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert select.select([end], [], [], 60)[0], "it still holds the pipe"
+    os.close(end)

@@ -120,6 +120,14 @@ def test_an_answer_of_another_shape_is_told_and_the_others_go_on(monkeypatch, ho
     nothing = {"env": {}, "winner": None}
     monkeypatch.setitem(tuners._ASK, "hotlap", lambda *_: tuners.parse_autotune(nothing))
     assert "NoneType" in tuners.ask("hotlap", "convnet", how).failed
+    no_list = {"proven": {"candidate": "a"}, "candidates": [{"candidate": "a", "env": None}]}
+    monkeypatch.setitem(tuners._ASK, "hotlap", lambda *_: tuners.parse_doctor(no_list))
+    assert "no attribute 'items'" in tuners.ask("hotlap", "convnet", how).failed
+
+
+def test_a_command_that_is_not_there_is_an_answer_too(monkeypatch, how):
+    monkeypatch.setattr(tuners, "prepare", lambda *_: Path("/nowhere/python"))
+    assert "/nowhere/train-doctor" in tuners.ask("train-doctor", "convnet", how).failed
 
 
 def commands(monkeypatch, how, tuner):

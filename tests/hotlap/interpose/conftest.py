@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.conftest import ROOT
+
 EXAMPLES = ROOT / "examples"
 
 

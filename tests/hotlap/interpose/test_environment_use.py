@@ -106,3 +106,19 @@ def test_a_module_with_an_installed_ones_name_needs_a_fresh_interpreter(asked):
     assert asked("import helper", helper="import yaml", yaml="")
     assert asked("import random", random="")
     assert not asked("import torch, mine", test="", random="", yaml="", mine="from . import x")
+
+
+def test_a_module_that_is_a_link_out_of_the_folder_is_looked_at_like_others(asked, tmp_path):
+    (tmp_path / "common").mkdir()
+    (tmp_path / "train").mkdir()
+    real = tmp_path / "common" / "utils.py"
+    (tmp_path / "train" / "utils.py").symlink_to("../common/utils.py")
+    real.write_text("")
+    (tmp_path / "train" / "train.py").write_text("import utils")
+    assert not needs_fresh(str(tmp_path / "train" / "train.py"), False)
+    real.write_text("import os\nos.environ['A'] = '1'")
+    assert needs_fresh(str(tmp_path / "train" / "train.py"), False)
+    (tmp_path / "train" / "train.py").write_text("import yaml")
+    (tmp_path / "train" / "yaml.py").symlink_to("../common/other.py")
+    (tmp_path / "common" / "other.py").write_text("")
+    assert needs_fresh(str(tmp_path / "train" / "train.py"), False)

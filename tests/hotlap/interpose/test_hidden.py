@@ -1,5 +1,8 @@
 """Modules beside a script whose names are taken already."""
 
+import io
+import os
+
 import pytest
 
 from hotlap.interpose.hidden import hidden
@@ -33,9 +36,25 @@ def test_those_that_the_script_imports(tmp_path, text, names):
 def test_hotlaps_own_folder_hides_nothing(tmp_path):
     import hotlap
 
-    folder = tmp_path / "link"
-    folder.symlink_to(hotlap.__path__[0])
     script = tmp_path / "train.py"
     script.write_text("import hotlap")
     (tmp_path / "hotlap").symlink_to(hotlap.__path__[0])
     assert hidden(str(script), str(tmp_path)) == []
+
+
+def test_what_plain_python_imports_at_its_start_is_hidden_there_too(tmp_path, monkeypatch):
+    """Up to 3.10 these come from files, and from 3.11 on they are frozen."""
+    for module in (io, os):
+        monkeypatch.setattr(module.__spec__, "origin", f"/usr/lib/python3.10/{module.__name__}.py")
+    for name in ("io", "os", "encodings"):
+        (tmp_path / f"{name}.py").write_text("")
+    script = tmp_path / "train.py"
+    script.write_text("import encodings, io, os")
+    assert hidden(str(script), str(tmp_path)) == []
+
+
+def test_what_python_warns_of_in_a_script_is_left_to_its_run(tmp_path):
+    (tmp_path / "hotlap.py").write_text("")
+    script = tmp_path / "train.py"
+    script.write_text("import hotlap\n'\\d'")  # a warning is an error in these tests
+    assert hidden(str(script), str(tmp_path)) == ["hotlap.py"]

@@ -9,6 +9,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from hotlap.interpose.root_call import RootCall
+from hotlap.interpose.twins import Twins
 
 X = torch.ones(2, 3)
 
@@ -85,6 +86,40 @@ def test_a_copy_that_is_trained_is_a_root(interpose):
     call = second.__dict__["_compiled_call_impl"]
     assert isinstance(call, RootCall) and call.inner is None
     assert [root.refused for root in interposition.seen.roots] == [{}, {}]
+
+
+def test_copies_are_heard_no_more_when_the_interposition_is_taken_away(interpose):
+    interposition, listener = interpose(), Heard()
+    interposition.listen(listener)
+    model = nn.Linear(3, 1)
+    early = copy.deepcopy(model)
+    trained(model)
+    late = copy.deepcopy(model)
+    compiled = copy.deepcopy(model)
+    compiled.__dict__["_compiled_call_impl"].inner = own = lambda x: x
+    interposition.remove()
+    listener.calls.clear()
+    looked_at(early, late, model)
+    assert listener.calls == []
+    assert all("_compiled_call_impl" not in one.__dict__ for one in (early, late, model))
+    assert compiled.__dict__["_compiled_call_impl"] is own
+
+
+def test_twins_are_looked_for_once_for_the_same_roots(heard, monkeypatch):
+    made = []
+    plain = Twins.__init__
+
+    def counted(self, *args):
+        made.append(self)
+        plain(self, *args)
+
+    monkeypatch.setattr(Twins, "__init__", counted)
+    model = trained(nn.Linear(3, 1))
+    for _ in range(3):
+        trained(model)
+    assert len(made) == 1
+    trained(nn.Linear(3, 2))
+    assert len(made) == 2
 
 
 def test_nobody_hears_copies_where_nobody_listens(interpose):
