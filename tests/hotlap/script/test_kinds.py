@@ -37,10 +37,9 @@ def test_the_reason_is_told_where_the_folder_is_gone(scripts):
 
 def test_a_script_that_removes_all_temporary_files(scripts, tmp_path):
     env = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-    text = f"""
-import os, shutil, tempfile
-assert tempfile.gettempdir() == {str(tmp_path / "tmp")!r}
-shutil.rmtree(tempfile.gettempdir())
+    text = """
+import os, shutil
+shutil.rmtree(os.environ["TMPDIR"])
 """
     (tmp_path / "tmp").mkdir()
     (tmp_path / "work").mkdir()
