@@ -1,7 +1,8 @@
 """How soon a search has the best settings, beside what an engineer would write instead.
 
-    python -m benchmarks.search_efficiency recorded/*.jsonl --plot efficiency.png
-    python -m benchmarks.search_efficiency      (synthetic tables, to see what it prints)
+    python -m benchmarks.search_efficiency --plot efficiency.png     (on benchmarks/tables)
+    python -m benchmarks.search_efficiency mine/*.jsonl
+    python -m benchmarks.search_efficiency --synthetic
 
 Whole searches replayed on recorded tables (docs/tables.md), for many seeds: ours, tune.py's whole
 course as it is, and the peers of benchmarks/peers.py. Two figures, medians and 90 % quantiles over
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
@@ -42,6 +43,7 @@ from runners.table import Table  # noqa: E402
 
 ARMS = ("ours", *NAMES)
 BUDGETS_S = (120.0, 300.0, 600.0)
+RECORDED = Path(__file__).parent / "tables"
 
 REPEATS = 6
 """Of each settings value in a synthetic table: its own truth is then known to 1 %."""
@@ -78,10 +80,12 @@ def main(argv: list[str]) -> int:
     args = arguments(argv)
     try:
         with TemporaryDirectory() as folder:
-            paths = args.tables or [
-                write(Path(folder) / f"{shape}.jsonl", n_repeats=REPEATS, shape=shape)
-                for shape in SHAPES
-            ]
+            paths = args.tables or sorted(RECORDED.glob("*.jsonl.gz"))
+            if args.synthetic:
+                paths = [
+                    write(Path(folder) / f"{shape}.jsonl", n_repeats=REPEATS, shape=shape)
+                    for shape in SHAPES
+                ]
             tables = [table_of(path) for path in paths]
             found = searched(paths, args)
     except UserInputError as error:
@@ -99,7 +103,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         prog="python -m benchmarks.search_efficiency",
         description=(__doc__ or "").partition("\n\n")[0],
     )
-    parser.add_argument("tables", nargs="*", type=Path, help="recorded tables")
+    parser.add_argument("tables", nargs="*", type=Path, help="recorded; benchmarks/tables if none")
+    parser.add_argument("--synthetic", action="store_true", help="tables of made-up machines")
     parser.add_argument("--seeds", type=int, default=30, help="searches for each arm")
     parser.add_argument("--gp-seeds", type=int, default=5, help="of gp, which thinks for long")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
@@ -122,13 +127,22 @@ def searched(
     ]
     if args.processes > 1:
         with get_context("spawn").Pool(args.processes) as pool:
-            results = pool.map(search, tasks, chunksize=1)
+            results = list(told(pool.imap(search, tasks), tasks))
     else:
-        results = [search(task) for task in tasks]
+        results = list(told(map(search, tasks), tasks))
     found: dict[tuple[Path, str], list[Searched]] = {}
     for task, result in zip(tasks, results, strict=True):
         found.setdefault((task.table, task.arm), []).append(result)
     return found
+
+
+def told(results: Iterable[Searched], tasks: Sequence[Task]) -> Iterator[Searched]:
+    """The results as they come, with a line on stderr for each arm of a table that is done."""
+    for i, result in enumerate(results, 1):
+        yield result
+        last = tasks[i - 1]
+        if i == len(tasks) or (tasks[i].table, tasks[i].arm) != (last.table, last.arm):
+            print(f"{i} of {len(tasks)}: {last.arm} on {last.table.name}", file=sys.stderr)
 
 
 @cache
