@@ -128,14 +128,6 @@ def _threads(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
     return [("rounding", {"intraop_threads": cores}, text + "(CPU threading notes)")]
 
 
-def _waiting(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
-    # With the model on a GPU hardly anything waits in OpenMP.
-    if not {"cpu", "loader", "libgomp", "several_cores"} <= here or not _workers(here, facts):
-        return []
-    text = "threads that wait sleep: spinning they would take the loader workers' cores "
-    return [("exact", {"omp_wait_policy": "passive"}, text + "(OpenMP API: OMP_WAIT_POLICY)")]
-
-
 def _allocator(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
     found = [name for name in ("jemalloc", "tcmalloc") if name in here]
     if "cpu" not in here or not found:
@@ -159,7 +151,6 @@ _RULES: tuple[Callable[[set[str], Mapping[str, Any]], list[Advice]], ...] = (
     _cudnn,
     _optimizer,
     _threads,
-    _waiting,
     _allocator,
     _compile,
 )

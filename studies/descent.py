@@ -14,9 +14,9 @@ those behind one that lost come last. A loader that waits is given as many worke
 waiting if each brought as much as those that are there.
 
 Where the model computes on the CPU, its threads and the loader's workers share the cores: workers
-bring nothing there as long as OpenMP's threads spin while they wait, and passive waiting alone only
-slows the model down. No step along one knob leads from none of both to both, so the first takes
-the second along, and the ablation tells what each is worth.
+bring little to a run that waits for data as long as OpenMP's threads spin while they wait, and
+passive waiting alone only slows the model down. No step along one knob leads from none of both to
+both, so there workers are tried with passive waiting first, and alone if that has lost.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class Descent:
         self._waits_of = waits_of
         self.order: tuple[str, ...] = self._order(data_wait_share)
         self._tried: set[tuple[str, object]] = set()
+        self._with_passive: set[object] = set()  # worker counts that were tried with it
 
     def propose(self, incumbent: Settings) -> Settings | None:
         """The next settings to try beside `incumbent`; None when every value had its turn."""
@@ -109,17 +110,14 @@ class Descent:
         name, value, settings = min(
             near, key=lambda item: (item[:2] not in likely, order.index(item[0]))
         )
+        if name == "num_workers" and value and waits >= WAITS and self._shares_cores:
+            passive = self._space.nearest(replace(settings, omp_wait_policy="passive"))
+            if passive != settings and value not in self._with_passive:
+                self._with_passive.add(value)
+                return passive
         # The trial compares two values of the knob: neither needs another turn.
         self._tried |= {(name, value), (name, getattr(incumbent, name))}
-        if self._shares_cores and name == "num_workers" and value:
-            return self._passive(settings)
         return settings
-
-    def _passive(self, settings: Settings) -> Settings:
-        """The settings with passive waiting, unless it has had a turn of its own."""
-        if ("omp_wait_policy", "passive") in self._tried or settings.omp_wait_policy != "default":
-            return settings
-        return self._space.nearest(replace(settings, omp_wait_policy="passive"))
 
     def _order(self, waits: float) -> tuple[str, ...]:
         if waits >= WAITS:

@@ -113,13 +113,3 @@ def test_data_on_the_device_gets_no_loader_settings() -> None:
 def test_a_dataset_that_changes_between_epochs_gets_new_workers_each_epoch() -> None:
     settings, _ = expert(Settings(), {**GPU, "dataset_changes": "dataset has a method set_epoch"})
     assert settings.num_workers > 0 and settings.persistent_workers is False
-
-
-def test_with_workers_on_the_same_cores_waiting_threads_sleep():
-    shared = {**CPU, "libgomp": True}
-    settings, _ = expert(Settings(), shared)
-    assert (settings.num_workers > 0, settings.omp_wait_policy) == (True, "passive")
-    alone = {**shared, "sample_cpu_s": 1e-6, "sample_wall_s": 1e-6}
-    settings, _ = expert(Settings(), alone)
-    assert (settings.num_workers, settings.omp_wait_policy) == (0, "default")
-    assert expert(Settings(), {**GPU, "libgomp": True})[0].omp_wait_policy == "default"
