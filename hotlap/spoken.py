@@ -9,7 +9,7 @@ from hotlap.measurement import Rate
 MISSING = "-"
 """Stands where nothing was measured."""
 
-UNKNOWN = "too few runs"
+UNKNOWN = "too uncertain"
 """Stands for an interval that says nothing."""
 
 FINE_BELOW = 0.1

@@ -26,7 +26,7 @@ def test_the_screen_and_the_description_have_words_for_it(unsure):
     screen = Console(width=120, file=io.StringIO())
     print_result(unsure, screen)
     for text in (" ".join(screen.file.getvalue().split()), markdown(unsure)):
-        assert "1.20x (too few runs)" in text and "400.0 (too few runs)" in text
+        assert "1.20x (too uncertain)" in text and "400.0 (too uncertain)" in text
         assert "1.20x, and was measured too few times for that to mean anything." in text
         assert "90.0" not in text and "0.01," not in text
 
