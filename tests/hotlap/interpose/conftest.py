@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
+from tests.hotlap.interpose.virtual_script import Script
 
 EXAMPLES = ROOT / "examples"
 
@@ -74,3 +75,9 @@ def interpose():
     yield begin
     for interposition in reversed(there):
         interposition.remove()
+
+
+@pytest.fixture
+def script():
+    """A script on a virtual clock."""
+    return Script()

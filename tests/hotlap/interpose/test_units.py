@@ -1,117 +1,7 @@
 """Units on a virtual clock: whatever a script does besides, training time is what training took."""
 
-import pytest
-import torch
-
-from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.units import MOVED_ON, Units
-
-ASK, FORWARD, STEP = 1.0, 2.0, 3.0
-"""Virtual seconds of each part; a unit takes 6."""
-
-UNIT = ASK + FORWARD + STEP
-BATCH = 4
-
-
-class Loader:
-    """What Units reads of a DataLoader."""
-
-    def __init__(self, n, batch_size=BATCH, n_samples=None, drop_last=False):
-        self.batch_size, self.drop_last, self.n = batch_size, drop_last, n
-        self.batch_sampler = None
-        self.sampler = range(n * batch_size if n_samples is None else n_samples)
-
-    def __len__(self):
-        return self.n
-
-
-class Script:
-    """A script that tells a listener what it does, on a virtual clock."""
-
-    def __init__(self):
-        self.now = 100.0
-        self.finished = []
-        self.begun = None
-        self.moved_on_to = None
-        self.units = Units(self, lambda: self.now)
-        self.training = Loader(5)
-        self.seen = {}
-
-    def begin(self, loader):
-        self.begun = loader, self.units.clock()
-
-    def done(self, n_samples, loss, batch):
-        self.finished.append((n_samples, self.units.clock()))
-
-    def moved_on(self, seen):
-        self.moved_on_to = seen
-
-    def does(self, seconds):
-        self.now += seconds
-
-    def of(self, loader):
-        return self.seen.setdefault(
-            id(loader),
-            LoaderSeen("DataLoader", "D", loader.batch_size, 0, "RandomSampler", False, "a.py:1"),
-        )
-
-    def begins(self, loader):
-        self.units.begins(self.of(loader))
-
-    def takes(self, loader, seconds=ASK):
-        self.units.asks(self.of(loader))
-        self.does(seconds)
-        self.units.gives(self.of(loader), loader, None, None)
-
-    def ends(self, loader):
-        self.units.asks(self.of(loader))
-        self.units.ends(self.of(loader))
-
-    def forward(self, trains=True, seconds=FORWARD):
-        self.units.forward(None, trains)
-        self.does(seconds)
-
-    def step(self, optimizer="sgd", seconds=STEP):
-        self.does(seconds)
-        self.units.stepped(OPTIMIZERS[optimizer])
-
-    def train(self, loader=None):
-        loader = loader or self.training
-        self.takes(loader)
-        self.forward()
-        self.step()
-
-    def train_pass(self, between=lambda i: None):
-        self.begins(self.training)
-        for i in range(len(self.training)):
-            self.train()
-            between(i)
-        self.ends(self.training)
-
-    def evaluate(self, loader, n=3):
-        self.begins(loader)
-        for _ in range(n):
-            self.takes(loader, 7.0)
-            self.forward(trains=False, seconds=11.0)
-        self.ends(loader)
-
-    @property
-    def seconds(self):
-        """Training time of each unit after the first, whose begin is the clock's."""
-        at = [self.begun[1], *(clock for _, clock in self.finished)]
-        return [b - a for a, b in zip(at, at[1:], strict=False)]
-
-
-class Optimizer:
-    """Anything that can be referred to weakly."""
-
-
-OPTIMIZERS = {"sgd": Optimizer(), "other": Optimizer()}
-
-
-@pytest.fixture
-def script():
-    return Script()
+from hotlap.interpose.units import MOVED_ON
+from tests.hotlap.interpose.virtual_script import ASK, BATCH, FORWARD, STEP, UNIT, Loader, Optimizer
 
 
 def test_a_plain_loop(script):
@@ -134,78 +24,6 @@ def test_the_start_of_workers_is_the_first_batchs_wait(script):
         script.ends(script.training)
     assert script.seconds == [UNIT + 20, UNIT, UNIT + 20, UNIT]
     assert script.units.wait_s == 4 * ASK + 40
-
-
-def test_an_evaluation_after_each_pass_is_no_training(script):
-    test = Loader(3)
-    for _ in range(3):
-        script.train_pass()
-        script.does(50)  # a checkpoint
-        script.evaluate(test)
-        script.does(50)
-    assert script.seconds == [UNIT] * 15
-
-
-def test_an_evaluation_between_two_steps_is_no_training(script):
-    test = Loader(3)
-    script.train_pass(lambda i: script.evaluate(test) if i in (1, 2) else None)
-    assert script.seconds == [UNIT] * 5
-
-
-@pytest.mark.parametrize("kind", ["whole", "stopped", "with gradients", "no root"])
-def test_an_evaluation_with_a_batch_in_hand_is_no_training(script, kind):
-    test = Loader(3)
-    for _ in range(2):
-        script.begins(script.training)
-        for i in range(5):
-            script.takes(script.training)
-            if i in (0, 3):
-                script.begins(test)
-                for _ in range(3):
-                    with torch.set_grad_enabled(kind == "with gradients"):
-                        script.takes(test, 7.0)
-                    if kind != "no root":
-                        script.forward(trains=kind == "with gradients", seconds=11.0)
-                if kind != "stopped":
-                    script.ends(test)
-                script.does(50)
-            script.forward()
-            script.units.backward(0)
-            script.step()
-        script.ends(script.training)
-    assert script.seconds == [UNIT + 3 * 7 + 50 + (33 if kind != "no root" else 0), *[UNIT] * 9]
-    assert [n for n, _ in script.finished] == [BATCH] * 10
-
-
-def test_one_without_a_loader_neither(script):
-    def picture(i):
-        if i == 2:
-            script.forward(trains=False, seconds=30)
-            script.does(30)
-
-    script.train_pass(picture)
-    assert script.seconds == [UNIT] * 5
-
-
-def test_an_evaluation_on_the_training_loader_neither(script):
-    for _ in range(2):
-        script.train_pass()
-        script.evaluate(script.training, 5)
-        script.evaluate(script.training, 5)
-    assert script.seconds == [UNIT] * 10
-    assert script.units.wait_s == 10 * ASK
-    assert script.units.n_epochs == 2
-
-
-def test_a_teacher_called_without_gradients_is_training(script):
-    script.begins(script.training)
-    for _ in range(4):
-        script.takes(script.training)
-        script.forward(trains=False, seconds=5)
-        script.forward()
-        script.step()
-    script.ends(script.training)
-    assert script.seconds == [UNIT + 5] * 4
 
 
 def test_batches_fetched_ahead(script):
@@ -336,30 +154,6 @@ def test_two_loaders_of_different_batch_sizes(script):
     assert [n for n, _ in script.finished] == [7, *[10] * 8]
 
 
-def test_an_evaluations_batches_are_no_samples(script):
-    def between(i):
-        if i in (1, 3):
-            script.evaluate(test, n=1)  # so short that its time is not told from training
-
-    test = Loader(1)
-    for _ in range(2):
-        script.train_pass(between)
-        script.evaluate(test, n=3)
-    assert [n for n, _ in script.finished] == [BATCH] * 10
-
-
-def test_an_evaluation_that_calls_no_root_between_two_steps_is_no_training(script):
-    def between(i):
-        script.begins(other)
-        for _ in range(3):
-            script.takes(other, 7.0)
-        script.ends(other)
-
-    other = Loader(3)
-    script.train_pass(between)
-    assert script.seconds == [UNIT] * 5
-
-
 def test_a_script_that_trains_on_with_another_loader(script):
     other = Loader(1000)
     script.train_pass()
@@ -407,33 +201,6 @@ def test_loaders_that_take_turns(script):
             script.train(other)
     assert script.moved_on_to is None
     assert [n for n, _ in script.finished] == [MOVED_ON * BATCH] * 4
-
-
-@pytest.mark.parametrize("ends", [True, False])
-def test_an_evaluation_with_gradients_and_in_training_mode_is_no_training(script, ends):
-    def evaluate():
-        script.begins(other)
-        for _ in range(3):
-            script.takes(other, 7.0)
-            script.forward(seconds=11.0)
-        script.ends(other)
-
-    other = Loader(3)
-    for _ in range(2):
-        script.train_pass(lambda i: None if ends else evaluate())
-        if ends:
-            evaluate()
-    assert script.seconds == [UNIT] * 10
-
-
-def test_an_evaluation_between_a_passs_begin_and_its_first_batch_is_no_training(script):
-    script.train_pass()
-    script.begins(script.training)
-    script.evaluate(Loader(3))
-    for _ in range(5):
-        script.train()
-    script.ends(script.training)
-    assert script.seconds == [UNIT] * 10
 
 
 def test_without_a_loader_a_new_optimizer_takes_the_place_of_one_that_is_gone(script):
