@@ -4,7 +4,8 @@
     python -m benchmarks.aa_test --studies 10 --kinds noisy
 
 The confirm stage as it is in a study (fresh processes, interleaved rounds, its own rules when to
-end), many times over, on a workload whose work is known by construction (benchmarks/known_work.py):
+end, after 8 rounds at the latest), many times over, on a workload whose work is known by
+construction (benchmarks/known_work.py):
 
 - `quiet`: the baseline against settings that do the same. A speedup, or a slowdown, is said in at
   most 5 % of the studies.
@@ -47,6 +48,9 @@ KINDS = {"quiet": SAME, "noisy": SAME, "known": FASTER}
 
 WINDOW = Window(max_s=0.8, min_s=0.5, block_s=0.08, max_warmup_s=1.0)
 MAX_ROUNDS = 8
+"""A study goes on for longer where intervals stay wide; forty of each kind would take hours. What
+longer rounds do to the intervals is simulated: tests/studies/test_rounds_coverage.py."""
+
 CLAIM = 0.05
 
 

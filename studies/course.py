@@ -109,7 +109,7 @@ class Course:
             if again.again:
                 return again
         self._search.first("expert", expert)
-        anchor = self._noise(base, first)
+        anchor = self._noise(base, expert, first)
         diagnoses: dict[str, Diagnosis] = {}
         # The last run of the baseline: the sides come right after it.
         if self._last is not None and (found := self._diagnose(base, self._last)):
@@ -173,7 +173,7 @@ class Course:
             self._would_do = short.would_do
             self._observer.note(short.sentence)
 
-    def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
+    def _noise(self, base: Settings, expert: Settings, first: Trial | None) -> Anchor | None:
         """A/A: the baseline again, in processes of its own."""
         repeats = [self._repeat(first)] if first else []
         typical_s = self._lab.typical_s()
@@ -188,7 +188,8 @@ class Course:
         anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
-            self._observer.note(anchor.noise.sentence(most_rounds=self._plan.max_rounds))
+            proof = self._prover.expected(base, expert, first)
+            self._observer.note(anchor.noise.outlook(*proof))
         self._search.expect_noise(anchor.noise.spread if anchor.noise.n > 1 else USUAL_SPREAD)
         return anchor
 

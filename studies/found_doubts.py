@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from studies.doubt import more_time
+from studies.doubt import more_rounds, more_time
 from studies.doubts import (
     Doubt,
     Watched,
@@ -29,6 +29,7 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     """
     longer = more_time(folder)
     proof = found.proof
+    again = more_rounds(folder, proof.n_rounds) if proof.capped else longer
     trials = [trial for arm in proof.arms for trial in arm.trials.values()]
     watched = [
         Watched(t.run.measurement, t.settings.num_workers * t.settings.prefetch_factor)
@@ -46,10 +47,10 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
         wait = baseline.settings.omp_wait_policy
         said.append(two_modes(slow, fast, _slow_share(found), wait if wait != "default" else ""))
     if proof.found_better:
-        said.append(wide_interval("the winner", speedup, proof.n_rounds, longer))
+        said.append(wide_interval("the winner", speedup, proof.n_rounds, again))
     else:
         value = speedup.value if best is not baseline and not best.reasons else 0.0
-        said.append(few_rounds(proof.n_rounds, best.name, value, longer))
+        said.append(few_rounds(proof.n_rounds, best.name, value, again, proof.capped))
     said += [*_growth(found), *_unchecked(found, longer), *_could_not_win(found)]
     return [doubt for doubt in said if doubt is not None]
 

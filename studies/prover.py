@@ -12,7 +12,7 @@ from runners.protocol import Run
 from studies.ablate import FEW_ROUNDS, MAX_ROUNDS, Ablation, ablate, differing
 from studies.arm import Arm
 from studies.budget import Budget
-from studies.confirm import Confirmed, confirm
+from studies.confirm import Confirmed, confirm, n_affordable
 from studies.gate import UNKNOWN, Gate
 from studies.lab import Lab
 from studies.plan import Plan
@@ -88,6 +88,20 @@ class Prover:
         keep = self._numerics_share(first)
         rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
         return confirm(rounds, arms, first)
+
+    def expected(self, base: Settings, expert: Settings, first: Trial | None) -> tuple[int, int]:
+        """Paired rounds that the proof can have at the most, and arms in them beside the baseline.
+
+        It may find more time than is kept for it, as where a small space has been tried to its end.
+        """
+        trial_s = self._lab.typical_s(self._plan.repeat_s)
+        n_arms = self._plan.n_best + 1 + (expert.key() != base.key())  # the best one with less, too
+        if trial_s <= 0:
+            return self._plan.max_rounds, n_arms
+        seconds = (CONFIRM - self._numerics_share(first)) * self._budget.seconds
+        n_compared = min(n_arms, n_affordable(seconds, trial_s))
+        n_rounds = int(seconds / ((1 + n_compared) * trial_s))
+        return min(self._plan.max_rounds, n_rounds), n_compared
 
     def _numerics_share(self, first: Trial | None) -> float:
         """The budget's share for the numerics: a slow start is paid in each of their runs."""

@@ -8,9 +8,10 @@ from test_search import rate
 
 from hotlap.settings import Settings
 from objectives import RunTime
-from studies import doubts_of
+from studies import Plan, doubts_of
 from studies.anchor import EVERY_TRIALS
 from studies.gate import UNKNOWN
+from studies.prover import NUMERICS
 
 FOLDER = Path("outputs/digits")
 
@@ -95,6 +96,31 @@ def test_what_is_frozen_was_proven_as_it_is_and_holds_few_settings(replay, tmp_p
 def test_the_searchs_own_figure_stands_beside_the_proven_one(replay):
     found = replay(rate, budget_s=900, process_noise=0.03).studied()
     assert found.searched == pytest.approx(3.6, rel=0.2)
+
+
+def test_on_a_noisy_machine_rounds_go_on_as_long_as_the_budget_has_time(replay):
+    session = replay(rate, budget_s=900, process_noise=0.1)
+    found = session.studied()
+    assert 10 < found.proof.n_rounds < Plan().max_rounds and not found.proof.capped
+    assert 0.85 * 900 < session.budget.spent() <= (1 - NUMERICS) * 900  # theirs is left
+
+
+def test_rounds_that_end_at_their_limit_are_told_with_what_allows_more(replay):
+    found = replay(rate, budget_s=3600, process_noise=0.1).studied(max_rounds=4)
+    assert found.proof.capped and found.proof.found_better
+    doubts = {doubt.name: doubt for doubt in doubts_of(found, FOLDER)}
+    assert "resume=outputs/digits confirm.max_rounds=8" in doubts["wide-interval"].advice
+
+
+def test_before_the_proof_the_noise_is_told_for_the_rounds_that_the_budget_pays(replay):
+    told = {}
+    for budget_s in (300, 1200):
+        session = replay(rate, budget_s=budget_s, process_noise=0.1)
+        found = session.studied()
+        (said,) = [note for note in session.seen.notes if "paired rounds can show" in note]
+        told[budget_s] = int(said.partition("the smallest change that ")[2].split()[0])
+        assert told[budget_s] <= found.proof.n_rounds + 1
+    assert told[300] < told[1200] < Plan().max_rounds
 
 
 def test_what_does_not_learn_the_same_is_refused_and_the_next_best_taken(replay):

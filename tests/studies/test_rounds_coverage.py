@@ -7,7 +7,7 @@ from studies.arm import ENDED_WHEN_NARROW
 from studies.rounds import ENOUGH_ROUNDS, NARROW
 
 N_STUDIES = 4000
-MAX_ROUNDS = 8
+MAX_ROUNDS = 40
 
 
 @pytest.mark.parametrize("spread", [0.005, 0.015, 0.03, 0.05, 0.1])
