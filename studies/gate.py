@@ -30,9 +30,6 @@ from runners.protocol import Run
 from studies.answer import Answer, difference, unsound
 from studies.lab import Lab
 
-SHARE = 0.1
-"""Of the budget; more is not spent on the gate of one winner."""
-
 LEAST_STEPS, MOST_STEPS = 5, 30
 """Fewer say too little about a mean; more drift apart by chaos alone (objectives/numerics.py)."""
 
@@ -139,9 +136,12 @@ class Gate:
             # Does the baseline differ from itself, only not so in its first runs?
             accepted, said = self._verdict(answer, self._repeats, kind)
         elif not accepted and kind != "exact":
-            if reason := self._fill(DICE, deadline, rolled=True):
-                return reason
+            unrolled = self._fill(DICE, deadline, rolled=True)
             accepted, said = self._verdict(answer, [*self._repeats, *self._rolled], kind)
+            if unrolled and not accepted:
+                # What was seen speaks against it: that more could not be seen does not clear it.
+                why = unrolled.removeprefix(UNKNOWN)
+                said = f"{said}; whether other random numbers explain that was not seen: {why}"
         n_steps = len(answer["losses"])
         self.compared = f"{n_steps} steps on the same batches, class {kind}: {said}"
         return "" if accepted else f"it does not train as the baseline does: {said}"
@@ -186,7 +186,7 @@ def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> i
 
     Args:
         baseline: A trial of the baseline: it says how long a step and a start take.
-        seconds: For the whole gate; `SHARE` of the budget is meant.
+        seconds: For all these runs together.
         repeats: As Gate's.
 
     Returns:

@@ -52,6 +52,7 @@ class Prover:
         self._observer = observer
         self._violations = violations
         self._make_gate = make_gate
+        self._gate: Gate | None = None  # one for all winners: its runs of the baseline are kept
 
     def ablate(self, base: Settings, likely: Sequence[str]) -> Ablation | None:
         """Take the best settings apart, if they seem better than the baseline."""
@@ -133,8 +134,10 @@ class Prover:
         """Why the winner may not be frozen, and why that is not known; empty if neither."""
         if self._make_gate is None:
             return "", ""
-        trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
-        gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
+        if self._gate is None:
+            trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
+            self._gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
+        gate = self._gate
         reason = gate(winner.settings, self._budget.left())
         if not reason:
             self._observer.note(gate.compared)

@@ -133,6 +133,17 @@ def test_what_does_not_learn_the_same_is_refused_and_the_next_best_taken(replay)
     assert any("is refused: its loss is nan" in note for note in session.seen.notes)
 
 
+def test_one_gate_judges_all_winners_so_that_the_baseline_is_run_once_for_all(replay):
+    gate, n_made = Gate(lambda settings: "it diverged"), []
+
+    def make(run, seconds):
+        n_made.append(run)
+        return gate
+
+    found = replay(rate, budget_s=900).studied(make_gate=make)
+    assert len(found.refused) >= 2 and len(n_made) == 1
+
+
 def test_when_all_are_refused_the_baseline_is_kept(replay):
     found = replay(rate, budget_s=900).studied(make_gate=made(Gate(lambda s: "it diverged")))
     assert not found.proof.found_better and found.proof.winner.settings == BASE
