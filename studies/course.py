@@ -10,6 +10,8 @@ tune.py takes it on a real machine, and a replayed study on a recorded table.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.again import UNMEASURED, broken, prove_again
@@ -202,9 +204,9 @@ class Course:
         return self._repeat(trial) if trial.run.outcome == "ok" else None
 
     def _repeat(self, trial: Trial) -> Repeat:
-        self._last = trial.run.measurement
-        blocks = tuple(self._lab.block_values(trial.run.measurement))
-        return Repeat(trial.ended_s, trial.value, blocks)
+        self._last = m = trial.run.measurement
+        blocks = (replace(m, blocks=(block,)).samples_per_s for block in m.blocks)
+        return Repeat(trial.ended_s, trial.value, m.samples_per_s, tuple(blocks))
 
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""

@@ -39,9 +39,8 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     best, baseline = proof.best_tried, proof.baseline
     speedup = best.speedup(baseline)
     said: list[Doubt | None] = [*of_trials(watched)]
-    rates = [(repeat.t, repeat.value) for repeat in found.repeats]
-    if baseline.sign > 0:
-        said.append(baseline_drift(rates, found.noise.spread, n_trials))
+    rates = [(repeat.t, repeat.rate) for repeat in found.repeats]
+    said.append(baseline_drift(rates, found.noise.spread, n_trials))
     if found.noise.modes:
         slow, fast = sorted(found.noise.modes)
         wait = baseline.settings.omp_wait_policy
@@ -57,9 +56,9 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
 
 def _slow_share(found: Found) -> float:
     slow, fast = sorted(found.noise.modes)
-    blocks = [value for repeat in found.repeats for value in repeat.blocks]
+    blocks = [rate for repeat in found.repeats for rate in repeat.blocks]
     between = math.sqrt(slow * fast)
-    return sum(value < between for value in blocks) / max(1, len(blocks))
+    return sum(rate < between for rate in blocks) / max(1, len(blocks))
 
 
 def _growth(found: Found) -> list[Doubt]:

@@ -65,11 +65,13 @@ class Repeat:
     Attributes:
         t: Seconds since the study's start.
         value: The objective's.
+        rate: Samples per second, whatever the objective is.
         blocks: The same of each of its blocks.
     """
 
     t: float
     value: float
+    rate: float
     blocks: tuple[float, ...] = ()
 
 
@@ -79,9 +81,10 @@ class Noise:
 
     Attributes:
         n: Repeats.
-        spread: Relative standard deviation between processes; 0 for a single one.
-        drift: Relative change from the first to the last repeat; 0 with fewer than three.
-        modes: The two modes' values, lower first; empty if there is one.
+        spread: Of the objective's value, relative standard deviation between processes; 0 for one.
+        drift: Relative change of the rate from the first to the last repeat; 0 with fewer than
+            three.
+        modes: The two modes' samples per second, lower first; empty if there is one.
     """
 
     n: int
@@ -92,11 +95,11 @@ class Noise:
     @classmethod
     def of(cls, repeats: Sequence[Repeat]) -> Noise:
         """From the baseline's repeats, in the order of time."""
-        logs = [math.log(r.value) for r in repeats]
-        steps = [b - a for a, b in zip(logs, logs[1:], strict=False)]
-        spread = _spread(steps)
-        drift = math.expm1(_slope(repeats, logs) * (repeats[-1].t - repeats[0].t)) if steps else 0.0
-        return cls(len(logs), spread, drift, _modes(repeats))
+        values = [math.log(r.value) for r in repeats]
+        spread = _spread([b - a for a, b in itertools.pairwise(values)])
+        slope = _slope(repeats, [math.log(r.rate) for r in repeats])
+        drift = math.expm1(slope * (repeats[-1].t - repeats[0].t))
+        return cls(len(values), spread, drift, _modes(repeats))
 
     @property
     def drifts(self) -> bool:

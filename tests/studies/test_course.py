@@ -168,6 +168,25 @@ def test_a_machine_that_becomes_slower_midway_is_told_and_chooses_nobody(replay)
     assert "baseline-drift" in [doubt.name for doubt in doubts_of(found, FOLDER)]
 
 
+def test_where_run_time_is_the_goal_the_machine_is_told_of_in_samples_per_second(replay):
+    timed = {"objective": RunTime(3, n_samples=20_000), "n_epoch_steps": 1000}
+    slower = replay(rate, budget_s=900, drift=lambda t: 0.6 if t > 300 else 1.0, **timed).studied()
+    doubts = {doubt.name: doubt for doubt in doubts_of(slower, FOLDER)}
+    assert "slower in the" in doubts["baseline-drift"].sentence
+
+
+def test_two_modes_are_told_in_samples_per_second_for_the_objective_run_time(replay):
+    """Threads that spin beside a neighbour run at a third of their rate, a part of the time."""
+    timed = {"objective": RunTime(3, n_samples=20_000), "n_epoch_steps": 1000}
+
+    def spinning(t):
+        return 1.0 if t % 40 < 24 else 0.3
+
+    found = replay(lambda settings: 100.0, budget_s=900, drift=spinning, **timed).studied()
+    doubts = {doubt.name: doubt for doubt in doubts_of(found, FOLDER)}
+    assert "runs at about 100 or at about 30 samples/s" in doubts["two-modes"].sentence
+
+
 def test_of_equal_settings_nothing_is_frozen(replay, tmp_path):
     found = [
         replay(

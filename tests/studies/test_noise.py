@@ -13,7 +13,7 @@ def repeats(n, spread=0.0, drift=lambda i: 1.0, seed=0, blocks=8, block=lambda r
     for i in range(n):
         value = 100 * math.exp(rng.gauss(0, spread)) * drift(i)
         inside = tuple(value * block(rng, i) * (1 + rng.gauss(0, 0.005)) for _ in range(blocks))
-        found.append(Repeat(20.0 * i, value, inside))
+        found.append(Repeat(20.0 * i, value, value, inside))
     return found
 
 
@@ -39,7 +39,7 @@ def test_two_modes_are_found_and_one_is_not_split():
     for seed in range(50):
         assert not Noise.of(repeats(9, 0.05, seed=seed)).modes
         rng = random.Random(seed)
-        flat = [Repeat(float(i), 100.0, (rng.uniform(50, 150),)) for i in range(40)]
+        flat = [Repeat(float(i), 100.0, 100.0, (rng.uniform(50, 150),)) for i in range(40)]
         assert not Noise.of(flat).modes
 
 
@@ -92,3 +92,11 @@ def test_the_more_arms_are_compared_the_less_the_same_rounds_can_show():
     least = noise.smallest_effect(8, n_compared=4)
     assert noise.sentence(8, 4).endswith(f"a change of less than {100 * least:.1f} %")
     assert noise.outlook(8, 4).endswith(f"paired rounds can show here is {100 * least:.1f} %")
+
+
+def test_a_machine_that_slows_down_is_slower_whatever_the_objective_counts():
+    """The objective run_time's values are seconds, which grow as the rate falls."""
+    timed = [Repeat(60.0 * i, 50 / 0.9**i, 100 * 0.9**i) for i in range(6)]
+    noise = Noise.of(timed)
+    assert noise.drift == pytest.approx(0.9**5 - 1)
+    assert "became 41 % slower meanwhile" in noise.outlook(8)
