@@ -225,7 +225,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]
-        path = studies.freeze(files, name, found.proof, origin)
+        frozen = studies.freeze(files, name, found.proof, origin)
+        path = frozen.path
         counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()
         result = reports.result_of(
@@ -236,6 +237,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             study=study,
             folder=folder,
             frozen=path,
+            kept=frozen.kept,
+            earlier=frozen.earlier,
             facts=facts,
             versions=versions,
             n_outcomes=n_outcomes,

@@ -33,6 +33,8 @@ class Result:
             frozen only if its speedup's whole interval lies above 1.0, see `found_better`.
         expert: Settings that an engineer would set by hand; None if they could not be measured.
         frozen: The frozen settings file.
+        kept: Whether it holds what an earlier session of the study had proven.
+        earlier: What became of that, a sentence; empty if there was nothing, or a new winner instead.
         contributions: What each changed setting of the winner brings; dropped ones too.
         facts: Of the machine.
         versions: Of the libraries.
@@ -61,6 +63,8 @@ class Result:
     winner: Arm
     expert: Arm | None = None
     frozen: Path | None = None
+    kept: bool = False
+    earlier: str = ""
     contributions: tuple[Contribution, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)

@@ -30,6 +30,8 @@ def sentences(result: Result) -> list[str]:
     else:
         same = baseline if own else "the default"
         said.append(_nothing(result, same))
+        if result.earlier:
+            said.append(result.earlier)
         if result.searched is not None and speedup is not None and result.searched > 1:
             said.append(_searched(result.searched, speedup.value))
     if result.noise:
@@ -76,17 +78,18 @@ def _nothing(result: Result, same: str) -> str:
     """Nothing was faster, or nothing was proven to be, or nothing else was tried to its end."""
     speedup = result.winner.speedup
     n_tried = sum(n for outcome, n in result.n_outcomes.items() if outcome != "timeout")
+    so = " in this session" if result.kept else f", so {same} is frozen"
     if speedup is None and n_tried == 1:
-        return f"The search could try nothing but {same}, so {same} is frozen."
+        return f"The search could try nothing but {same}{so}."
     if speedup is not None and speedup.value > 1 and result.winner.barred:
         return (
             f"Nothing better than {same} may be frozen. What measured {times(speedup.value)} was "
             f"refused: {result.winner.barred}."
         )
     if speedup is None or speedup.value <= 1:
-        return f"Nothing better than {same} was found, so {same} is frozen."
+        return f"Nothing better than {same} was found{so}."
     return (
-        f"Nothing is proven to be better than {same}, so {same} is frozen. What came closest "
+        f"Nothing is proven to be better than {same}{so}. What came closest "
         f"measured {times(speedup.value)}, {_doubt(speedup)}."
     )
 

@@ -33,11 +33,13 @@ class Confirmed:
         arms: All arms that were measured, the baseline first.
         n_rounds: Rounds done.
         capped: Whether they ended because no more were allowed (`confirm.max_rounds`).
+        failed: Arms that ended well in no round; they have no rate to be compared by.
     """
 
     arms: list[Arm]
     n_rounds: int
     capped: bool = False
+    failed: tuple[Arm, ...] = ()
 
     @property
     def baseline(self) -> Arm:
@@ -117,7 +119,8 @@ def confirm(
         baseline.trials[-1] = known
     if not baseline.rates():
         raise StudyFailed(_unproven(baseline, rounds.lab.folder))
-    return Confirmed([arm for arm in everyone if arm.rates()], n_rounds, capped)
+    failed = tuple(arm for arm in everyone if not arm.rates())
+    return Confirmed([arm for arm in everyone if arm.rates()], n_rounds, capped, failed)
 
 
 def n_affordable(seconds: float, trial_s: float) -> int:

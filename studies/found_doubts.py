@@ -95,7 +95,7 @@ def _could_not_win(found: Found) -> Sequence[Doubt]:
             "what fails once in a few short runs is nothing to freeze for a long one",
             f"its trials' logs: trials/{next(iter(arm.trials.values())).number:04d}/worker.log",
         )
-        for arm in found.proof.arms
+        for arm in (*found.proof.arms, *found.proof.failed)
         for why in arm.reasons
         if arm.name not in refused
     ]

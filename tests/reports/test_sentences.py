@@ -20,6 +20,17 @@ def test_a_speedup_that_may_be_none_is_said_to_be_none(result):
     )
 
 
+def test_what_an_earlier_session_proved_is_told_where_it_stays_and_where_it_goes(result):
+    winner = dataclasses.replace(result.winner, speedup=Ratio(0.97, 0.9, 1.05))
+    again = dataclasses.replace(result, winner=winner)
+    stays = "What an earlier session proved, 1.67x [1.58, 1.77], stays frozen: this one had no time."
+    kept = sentences(dataclasses.replace(again, kept=True, earlier=stays))
+    assert kept[:2] == ["Nothing better than the default was found in this session.", stays]
+    goes = "What an earlier session proved, 1.67x [1.58, 1.77], is frozen no longer: it diverged."
+    gone = sentences(dataclasses.replace(again, earlier=goes))
+    assert gone[0].endswith("so the default is frozen.") and gone[1] == goes
+
+
 def test_where_nothing_else_was_measured_nothing_is_said_to_be_worse(result):
     baseline = dataclasses.replace(result.winner, speedup=None)
     alone = dataclasses.replace(result, winner=baseline, n_outcomes={"ok": 1, "timeout": 2})
