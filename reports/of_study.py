@@ -40,6 +40,7 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
         ),
         diagnosis={name: diagnosis.sentence for name, diagnosis in found.diagnoses.items()},
         searched=found.searched,
+        searched_of=found.searched_of,
         refused=tuple(Refusal(name, why) for name, why in found.refused),
         objective=objective,
         **more,

@@ -22,7 +22,7 @@ def sentences(result: Result) -> list[str]:
     if result.found_better and speedup is not None:
         said.append(_found(result, speedup, baseline))
         if result.searched is not None:
-            said.append(_searched(result.searched, speedup.value))
+            said.append(_searched(result.searched, result.searched_of, speedup.value))
         if result.objective != "run_time":
             back = payback(result.winner, result.baseline, speedup.value, result.n_epoch_samples)
             if abs(back.extra_s) >= WORTH_A_WORD_S:
@@ -33,7 +33,7 @@ def sentences(result: Result) -> list[str]:
         if result.earlier:
             said.append(result.earlier)
         if result.searched is not None and speedup is not None and result.searched > 1:
-            said.append(_searched(result.searched, speedup.value))
+            said.append(_searched(result.searched, result.searched_of, speedup.value))
     if result.noise:
         said.append(result.noise)
     said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
@@ -101,13 +101,15 @@ def _doubt(speedup: Ratio) -> str:
     return "and was measured too few times for that to mean anything"
 
 
-def _searched(searched: float, proven: float) -> str:
+def _searched(searched: float, of: str, proven: float) -> str:
     """The best of many is picked for its luck too: winner's curse."""
+    whose = f" for {of}, of which this is a part" if of else ""
+    told = f"The search itself, corrected for drift, had measured {times(searched)}{whose}"
     if searched <= proven:
-        return f"The search itself, corrected for drift, had measured {times(searched)}."
+        return f"{told}."
     return (
-        f"The search itself, corrected for drift, had measured {times(searched)}; the best of "
-        "many noisy trials looks better than it is, so only the fresh rounds count."
+        f"{told}; the best of many noisy trials looks better than it is, so only the fresh rounds "
+        "count."
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
+from studies.ablate import Ablation
 from studies.again import UNMEASURED, broken, prove_again
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
@@ -130,6 +131,7 @@ class Course:
         if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[-1])):
             diagnoses["winner"] = found
         repeats = [*(anchor.repeats if anchor else []), *self._of_rounds(proof.baseline)]
+        searched, of = self._searched(proof, base, ablation)
         return Found(
             proof,
             Noise.of(repeats) if repeats else Noise(0),
@@ -138,7 +140,8 @@ class Course:
             first,
             diagnoses,
             repeats,
-            self._searched(proof, base),
+            searched,
+            of,
             self._plan.full_run.growth(winner),
             unchecked,
             None if again is None else again.again,
@@ -218,12 +221,18 @@ class Course:
         self._observer.note(found.sentence)
         return found
 
-    def _searched(self, proof: Confirmed, base: Settings) -> float | None:
-        value = self._search.value_of(proof.best_tried.settings)
-        level = self._search.value_of(base)
-        if not value or not level or proof.best_tried is proof.baseline:
-            return None
-        return (value / level) ** self._lab.sign
+    def _searched(
+        self, proof: Confirmed, base: Settings, ablation: Ablation | None
+    ) -> tuple[float | None, str]:
+        """The search's own speedup of the best that was tried, and whose that is if another's."""
+        tried, of = proof.best_tried, ""
+        value, level = self._search.value_of(tried.settings), self._search.value_of(base)
+        if not value and ablation is not None and tried.settings.key() == ablation.left.key():
+            value = self._search.value_of(ablation.whole)  # what is left of it was never a trial
+            of = next(iter(self._search.best(1)), "")
+        if not value or not level or tried is proof.baseline:
+            return None, ""
+        return (value / level) ** self._lab.sign, of
 
     def _of_rounds(self, baseline: Arm) -> list[Repeat]:
         """The baseline's runs in the confirm rounds, without one of before that stands for them."""

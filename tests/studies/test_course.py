@@ -98,6 +98,13 @@ def test_the_searchs_own_figure_stands_beside_the_proven_one(replay):
     assert found.searched == pytest.approx(3.6, rel=0.2)
 
 
+def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told_with_its_name(replay):
+    found = replay(rate, budget_s=1200, process_noise=0.01).studied()
+    assert found.proof.winner.name.endswith(" with less")
+    assert found.searched == pytest.approx(3.6, rel=0.1)
+    assert found.proof.winner.name == f"{found.searched_of} with less"
+
+
 def test_on_a_noisy_machine_rounds_go_on_as_long_as_the_budget_has_time(replay):
     session = replay(rate, budget_s=900, process_noise=0.1)
     found = session.studied()
