@@ -44,9 +44,6 @@ into its share: the difference of two runs alone tells next to nothing of a spre
 
 NOISE_SHARE = 0.08
 
-USUAL_SPREAD = 0.02
-"""Processes are taken to differ so much where there was no time to see it."""
-
 DIAGNOSIS_SHARE = 0.06
 """Both sides of one settings value take at most this share, or are left out."""
 
@@ -195,7 +192,6 @@ class Course:
         if anchor.noise.n > 1:
             proof = self._prover.expected(base, expert, first)
             self._observer.note(anchor.noise.outlook(*proof))
-        self._search.expect_noise(anchor.noise.spread if anchor.noise.n > 1 else USUAL_SPREAD)
         return anchor
 
     def _again(self, base: Settings) -> Repeat | None:

@@ -33,6 +33,10 @@ DRIFT_REPEATS = 4
 """Three repeats come in order by chance once in three times: no drift is taken from fewer than so
 many, or a quiet machine's study would measure its baseline every second trial."""
 
+USUAL_SPREAD, FEW_REPEATS = 0.02, 3
+"""Processes are taken to differ so much where fewer repeats than that were done: the difference of
+two runs alone tells next to nothing of a spread."""
+
 SMALL = 0.02
 """A change that is worth showing."""
 
@@ -111,6 +115,18 @@ class Noise:
         """Whether neighbours in time have to be compared."""
         drifts = self.n >= DRIFT_REPEATS and abs(self.drift) > NOISY
         return self.spread > NOISY or drifts or bool(self.modes)
+
+    @property
+    def between_processes(self) -> tuple[float, float]:
+        """The spread to expect, and its degrees of freedom; infinite where none was seen.
+
+        Of n values in a row there are n - 1 differences, which overlap. Their mean square varies as
+        if it had 2 (n - 1)^2 / (3 n - 4) degrees of freedom (von Neumann et al., "The mean square
+        successive difference", 1941).
+        """
+        if self.n < FEW_REPEATS:
+            return USUAL_SPREAD, math.inf
+        return self.spread, 2 * (self.n - 1) ** 2 / (3 * self.n - 4)
 
     def smallest_effect(self, n_rounds: int, n_compared: int = 1) -> float:
         """The smallest change (0.03 is 3 %) that `n_rounds` paired rounds can show.

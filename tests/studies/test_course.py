@@ -11,6 +11,7 @@ from objectives import RunTime
 from studies import Plan, doubts_of
 from studies.anchor import EVERY_TRIALS
 from studies.gate import UNKNOWN
+from studies.noise import Noise
 from studies.prover import NUMERICS
 
 FOLDER = Path("outputs/digits")
@@ -128,6 +129,16 @@ def test_before_the_proof_the_noise_is_told_for_the_rounds_that_the_budget_pays(
         told[budget_s] = int(said.partition("the smallest change that ")[2].split()[0])
         assert told[budget_s] <= found.proof.n_rounds + 1
     assert told[300] < told[1200] < Plan().max_rounds
+
+
+def test_racing_learns_of_the_noise_from_each_repeat_of_the_baseline(replay):
+    session = replay(rate, budget_s=900, process_noise=0.1)
+    told = []
+    session.ledger.expect_noise = lambda *noise: told.append(noise)
+    found = session.studied()
+    degrees = [of_noise[1] for of_noise in told]
+    assert degrees == sorted(degrees) and degrees[0] < 2 and degrees[-1] > 4
+    assert told[0] == Noise.of(found.repeats[:3]).between_processes
 
 
 def test_what_does_not_learn_the_same_is_refused_and_the_next_best_taken(replay):
