@@ -152,6 +152,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         def violations(measurement: Measurement) -> Sequence[float]:
             return objectives.violations(measurement, limits, facts)
 
+        def exceeded(measurement: Measurement) -> Sequence[str]:
+            return objectives.reasons(measurement, limits, facts)
+
         def class_of(settings: Settings) -> str:
             return search_spaces.numerics_class(settings, base, wanted)
 
@@ -200,7 +203,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             budget,
             plan,
             observer,
-            violations,
+            exceeded,
             None if runner.recorded else gate,
         )
         asked = (config.objective.name, vars(config.run), base, wanted, knobs)

@@ -32,7 +32,7 @@ from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
 from studies.prover import MakeGate, Prover
 from studies.reuse import Known
-from studies.rounds import Violations
+from studies.rounds import Exceeded
 from studies.search import Search
 
 PROVE = 0.5
@@ -58,7 +58,7 @@ class Course:
         budget: The command's wall clock.
         plan: What the user says about it.
         observer: Who wants to see it.
-        violations: By how much a measurement breaks each limit.
+        exceeded: A sentence for each limit that a measurement exceeds.
         make_gate: Makes what tells whether settings still learn the same, from a run of the
             baseline and the seconds that it may take; None where nothing can be trained.
     """
@@ -71,7 +71,7 @@ class Course:
         budget: Budget,
         plan: Plan,
         observer: Observer,
-        violations: Violations = lambda measurement: (),
+        exceeded: Exceeded = lambda measurement: (),
         make_gate: MakeGate | None = None,
     ) -> None:
         self._lab = lab
@@ -80,8 +80,8 @@ class Course:
         self._budget = budget
         self._plan = plan
         self._observer = observer
-        self._violations = violations
-        self._prover = Prover(lab, search, budget, plan, observer, violations, make_gate)
+        self._exceeded = exceeded
+        self._prover = Prover(lab, search, budget, plan, observer, exceeded, make_gate)
         self._last: Measurement | None = None  # of the baseline
         self._would_do = ""  # a budget that is long enough, where this one is not
 
@@ -149,7 +149,7 @@ class Course:
         """The bank's settings by the confirm stage alone; `again` says what came of it."""
         self._observer.stage("confirm", "the bank's settings against the baseline, interleaved")
         arms = (base, hit.settings, expert)
-        proof = prove_again(self._lab, self._budget, self._plan, self._violations, arms, first)
+        proof = prove_again(self._lab, self._budget, self._plan, self._exceeded, arms, first)
         refused, unchecked = self._prover.refuse(proof)
         reason = broken(hit, proof)
         verdict = f"do not prove themselves again ({reason}); an ordinary search follows"
@@ -213,7 +213,10 @@ class Course:
         if not self._plan.diagnose or self._lab.typical_s(self._plan.repeat_s) > most_s:
             return None
         self._observer.stage("diagnosis", "the loader alone, the model alone")
-        found = diagnose(self._lab, settings, together, most_s, self._plan.repeat_s)
+        plan = self._plan
+        found = diagnose(
+            self._lab, settings, together, most_s, plan.repeat_s, plan.shares_cores
+        )
         self._observer.note(found.sentence)
         return found
 

@@ -11,10 +11,10 @@ from studies.growth import Growth, Limits, can_tell, growths
 
 
 ASSUMED_STEPS = 100_000
-"""Of a full run whose length was not said: what reaches its limit later is told and refuses nothing.
+"""Of a full run whose length was not said: what meets its limit later is told and refuses nothing.
 A window has some hundred steps; a slope says little of what is a thousand times as far away."""
 
-UNSAID = f"run.epochs= does not say how long the full run is, and {ASSUMED_STEPS:,} steps are assumed"
+UNSAID = f"run.epochs= is not given, and {ASSUMED_STEPS:,} steps are assumed"
 
 
 @dataclass(frozen=True)

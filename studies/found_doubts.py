@@ -17,6 +17,7 @@ from studies.doubts import (
     wide_interval,
 )
 from studies.found import Found
+from studies.gate import NO_BASELINE
 
 
 def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
@@ -27,9 +28,8 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
         folder: Of the study.
         n_trials: Of the search.
     """
-    longer = more_time(folder)
     proof = found.proof
-    again = more_rounds(folder, proof.n_rounds) if proof.capped else longer
+    again = more_rounds(folder, proof.n_rounds) if proof.capped else more_time(folder)
     trials = [trial for arm in proof.arms for trial in arm.trials.values()]
     watched = [
         Watched(t.run.measurement, t.settings.num_workers * t.settings.prefetch_factor)
@@ -50,7 +50,7 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     else:
         value = speedup.value if best is not baseline and not best.reasons else 0.0
         said.append(few_rounds(proof.n_rounds, best.name, value, again, proof.capped))
-    said += [*_growth(found), *_unchecked(found, longer), *_could_not_win(found)]
+    said += [*_growth(found), *_unchecked(found, folder), *_could_not_win(found)]
     return [doubt for doubt in said if doubt is not None]
 
 
@@ -73,17 +73,16 @@ def _growth(found: Found) -> list[Doubt]:
     ]
 
 
-def _unchecked(found: Found, longer: str) -> list[Doubt]:
+def _unchecked(found: Found, folder: Path) -> list[Doubt]:
     if not found.unchecked:
         return []
-    return [
-        Doubt(
-            "numerics-unchecked",
-            f"the winner is frozen, and {found.unchecked}",
-            "the budget was too short for some more steps of winner and baseline",
-            f"{longer}, or compare the losses of a full run",
-        )
-    ]
+    cause = "the budget was too short for some more steps of winner and baseline"
+    advice = f"{more_time(folder)}, or compare the losses of a full run"
+    if found.unchecked.startswith(NO_BASELINE):
+        cause = "the baseline's own steps on fixed batches fail or diverge: nothing to compare with"
+        advice = f"see why in the logs in {folder}/numerics, or compare the losses of a full run"
+    seen = f"the winner is frozen, and {found.unchecked}"
+    return [Doubt("numerics-unchecked", seen, cause, advice)]
 
 
 def _could_not_win(found: Found) -> Sequence[Doubt]:

@@ -44,6 +44,9 @@ WINNER_RUNS = 2
 UNKNOWN = "its numerics could not be checked: "
 """How a reason begins where the winner was not refused for what it does, but nothing is known."""
 
+NO_BASELINE = f"{UNKNOWN}the baseline: "
+"""How it begins where the baseline's own steps do not end well, so that time would not help."""
+
 
 class Gate:
     """Compares winners with the baseline.
@@ -162,7 +165,7 @@ class Gate:
             dice = len(runs) + 1 if rolled else 0
             answer, reason = self._train("the baseline", self._baseline, deadline, dice)
             if reason:
-                return reason if reason.startswith(UNKNOWN) else f"{UNKNOWN}the baseline: {reason}"
+                return reason if reason.startswith(UNKNOWN) else f"{NO_BASELINE}{reason}"
             runs.append(answer)
         return ""
 

@@ -17,7 +17,7 @@ from studies.gate import UNKNOWN, Gate
 from studies.lab import Lab
 from studies.plan import Plan
 from studies.protocols import Observer, Trial
-from studies.rounds import Rounds, Violations
+from studies.rounds import Exceeded, Rounds
 from studies.search import Search
 
 CONFIRM = 0.3
@@ -42,7 +42,7 @@ class Prover:
         budget: Budget,
         plan: Plan,
         observer: Observer,
-        violations: Violations,
+        exceeded: Exceeded,
         make_gate: MakeGate | None,
     ) -> None:
         self._lab = lab
@@ -50,7 +50,7 @@ class Prover:
         self._budget = budget
         self._plan = plan
         self._observer = observer
-        self._violations = violations
+        self._exceeded = exceeded
         self._make_gate = make_gate
         self._gate: Gate | None = None  # one for all winners: its runs of the baseline are kept
 
@@ -154,7 +154,7 @@ class Prover:
             lambda: self._budget.left(keep),
             max_rounds,
             self._plan.seed,
-            self._violations,
+            self._exceeded,
             behind_rounds,
             self._plan.repeat_s,
             trial_s,

@@ -176,6 +176,20 @@ def test_numerics_that_nobody_had_time_for_refuse_only_what_changes_the_precisio
     assert ("numerics-unchecked" in [d.name for d in doubts_of(found, FOLDER)]) is not strict
 
 
+@pytest.mark.parametrize(
+    ("reason", "cause", "advice"),
+    [
+        ("there was no time", "the budget was too short", "a larger budget="),
+        ("the baseline: its loss is nan", "the baseline's own steps", "outputs/digits/numerics"),
+    ],
+)
+def test_numerics_that_are_not_known_are_told_with_their_own_cause(replay, reason, cause, advice):
+    gate = Gate(lambda settings: f"{UNKNOWN}{reason}")
+    found = replay(rate, budget_s=900).studied(make_gate=made(gate))
+    doubt = next(d for d in doubts_of(found, FOLDER) if d.name == "numerics-unchecked")
+    assert cause in doubt.cause and advice in doubt.advice
+
+
 def test_a_machine_that_becomes_slower_midway_is_told_and_chooses_nobody(replay):
     found = replay(
         rate, budget_s=900, process_noise=0.01, drift=lambda t: 0.6 if t > 300 else 1.0

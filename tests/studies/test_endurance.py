@@ -31,7 +31,7 @@ def test_a_winner_that_outgrows_a_run_of_known_length_is_refused(winner, epochs,
 def test_of_a_run_whose_length_was_not_said_a_hundred_thousand_steps_are_assumed():
     unsaid = Endurance(limits=FREE)
     assert unsaid.outgrown(FAST, STEADY).endswith(
-        "(run.epochs= does not say how long the full run is, and 100,000 steps are assumed)"
+        "(run.epochs= is not given, and 100,000 steps are assumed)"
     )
     assert unsaid.outgrown(SLOW, STEADY) == ""
     assert [growth.what for growth in unsaid.growth(SLOW)] == ["host_bytes"]  # it is told
