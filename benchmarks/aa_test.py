@@ -145,8 +145,9 @@ def summary(kind: str, answers: Sequence[Answer]) -> str:
     found += f"slower {sum(a.speedup.high < 1 for a in answers)}"
     return (
         f"{time.strftime('%H:%M:%S')} {kind}: {found}; the interval holds {truth(kind):g} in "
-        f"{held} of {n}; speedups {values[0]:.3f} to {values[-1]:.3f}, median {values[n // 2]:.3f}, "
-        f"half width {widths[n // 2]:.1%} at the median; {rounds:.1f} rounds, others used {busy:.0%}"
+        f"{held} of {n}; speedups {values[0]:.3f} to {values[-1]:.3f}, "
+        f"median {values[n // 2]:.3f}, half width {widths[n // 2]:.1%} at the median; "
+        f"{rounds:.1f} rounds, others used {busy:.0%}"
     )
 
 

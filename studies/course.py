@@ -214,9 +214,7 @@ class Course:
             return None
         self._observer.stage("diagnosis", "the loader alone, the model alone")
         plan = self._plan
-        found = diagnose(
-            self._lab, settings, together, most_s, plan.repeat_s, plan.shares_cores
-        )
+        found = diagnose(self._lab, settings, together, most_s, plan.repeat_s, plan.shares_cores)
         self._observer.note(found.sentence)
         return found
 

@@ -9,7 +9,6 @@ from hotlap.measurement import Measurement
 from studies.arm import Arm
 from studies.growth import Growth, Limits, can_tell, growths
 
-
 ASSUMED_STEPS = 100_000
 """Of a full run whose length was not said: what meets its limit later is told and refuses nothing.
 A window has some hundred steps; a slope says little of what is a thousand times as far away."""

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotlap.spoken import percent
-from studies.arm import ENDED_WHEN_NARROW
+from studies.arm import shared_error
 
 NOISY = 0.05
 """Above this spread or drift, the search compares each trial with a baseline next to it."""
@@ -139,7 +139,7 @@ class Noise:
 
         if n_rounds < 2:
             return math.inf
-        t = float(stdtrit(n_rounds - 1, 1 - ENDED_WHEN_NARROW / n_compared / 2))
+        t = float(stdtrit(n_rounds - 1, 1 - shared_error(n_compared) / 2))
         return math.expm1(t * self.spread * math.sqrt(2 / n_rounds))
 
     def rounds_for(self, effect: float, most_rounds: int, n_compared: int = 1) -> int | None:

@@ -1,5 +1,6 @@
 """A study from its baseline to its proof, on a virtual clock."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,19 @@ def test_the_searchs_own_figure_stands_beside_the_proven_one(replay):
     assert found.searched == pytest.approx(3.6, rel=0.2)
 
 
-def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told_with_its_name(replay):
-    found = replay(rate, budget_s=1200, process_noise=0.01).studied()
-    assert found.proof.winner.name.endswith(" with less")
-    assert found.searched == pytest.approx(3.6, rel=0.1)
-    assert found.proof.winner.name == f"{found.searched_of} with less"
+def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told(
+    replay, tmp_path
+):
+    """Eight trials without descent: what is left of the best one was no trial itself."""
+    parts = []
+    for seed in range(6):
+        session = replay(rate, folder=tmp_path / str(seed), budget_s=1200, seed=seed)
+        found = session.studied(n_trials=8, guided=False)
+        assert found.searched == pytest.approx(rate(found.proof.winner.settings) / 100, rel=0.05)
+        parts += [found] * bool(found.searched_of)
+    assert parts
+    for found in parts:
+        assert found.proof.winner.name == f"{found.searched_of} with less"
 
 
 def test_on_a_noisy_machine_rounds_go_on_as_long_as_the_budget_has_time(replay):
@@ -136,13 +145,16 @@ def test_racing_learns_of_the_noise_from_each_repeat_of_the_baseline(replay):
     session.ledger.expect_noise = lambda *noise: told.append(noise)
     found = session.studied()
     degrees = [of_noise[1] for of_noise in told]
-    assert degrees == sorted(degrees) and degrees[0] < 2 and degrees[-1] > 4
-    assert told[0] == Noise.of(found.repeats[:3]).between_processes
+    assert degrees == sorted(degrees) and degrees[0] < 3 and degrees[-1] > 4
+    assert told[0] == Noise.of(found.repeats[:4]).between_processes
 
 
 def test_what_does_not_learn_the_same_is_refused_and_the_next_best_taken(replay):
+    def close(s):  # the next best is not so far behind that it leaves the rounds
+        return rate(s) / (1.15 if s.memory_format == "channels_last" else 1.0)
+
     gate = Gate(lambda s: "its loss is nan" if s.memory_format == "channels_last" else "")
-    session = replay(rate, budget_s=1200, process_noise=0.01)
+    session = replay(close, budget_s=1200, process_noise=0.01)
     found = session.studied(make_gate=made(gate), n_best=4)
     assert found.refused and all(why == "its loss is nan" for _, why in found.refused)
     assert found.proof.winner.settings.memory_format == "contiguous"
@@ -215,7 +227,9 @@ def test_two_modes_are_told_in_samples_per_second_for_the_objective_run_time(rep
 
     found = replay(lambda settings: 100.0, budget_s=900, drift=spinning, **timed).studied()
     doubts = {doubt.name: doubt for doubt in doubts_of(found, FOLDER)}
-    assert "runs at about 100 or at about 30 samples/s" in doubts["two-modes"].sentence
+    fast, slow = re.findall(r"at about ([\d.]+)", doubts["two-modes"].sentence)
+    assert (float(fast), float(slow)) == pytest.approx((100, 30), rel=0.01)
+    assert "samples/s" in doubts["two-modes"].sentence
 
 
 def test_of_equal_settings_nothing_is_frozen(replay, tmp_path):

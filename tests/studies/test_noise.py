@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from studies.arm import ENDED_WHEN_NARROW
+from studies.arm import shared_error
 from studies.noise import Noise, Repeat
 
 
@@ -53,7 +53,7 @@ def test_the_smallest_effect_is_what_paired_rounds_can_really_show(n_compared):
 
     def shown(true):
         ratios = [true * math.exp(rng.gauss(0, 0.03 * math.sqrt(2))) for _ in range(6)]
-        return log_interval(ratios, ENDED_WHEN_NARROW / n_compared).low > 1
+        return log_interval(ratios, shared_error(n_compared)).low > 1
 
     assert 0.3 < sum(shown(1 + effect) for _ in range(400)) / 400 < 0.7
     assert sum(shown(1 + 2 * effect) for _ in range(400)) / 400 > 0.95
@@ -69,9 +69,9 @@ def test_before_the_proof_the_sentence_says_the_smallest_change_that_can_be_show
     )
     assert "a factor of" in Noise(5, 0.9).outlook(3)
     quiet = Noise(5, 0.01)
-    assert quiet.rounds_for(0.02, 30) == 5
+    assert quiet.rounds_for(0.02, 30) == 6
     assert "can show here is" in quiet.outlook(4)
-    assert quiet.outlook(5).endswith("to show a change of 2 % takes 5 paired rounds")
+    assert quiet.outlook(6).endswith("to show a change of 2 % takes 6 paired rounds")
     assert "paired rounds" not in quiet.outlook(1)
 
 
@@ -82,7 +82,7 @@ def test_the_sentence_says_what_can_be_shown():
     assert "measured once only" in Noise(1).sentence(5)
     assert "less than 6.2 %" in Noise(9, 0.01).sentence(8, effect=0.062)
     assert Noise(9, 0.0001).sentence(8).endswith("cannot show a change of less than 0.1 %")
-    assert "to show a change of 2 % takes 5 paired rounds" in Noise(5, 0.01).sentence()
+    assert "to show a change of 2 % takes 6 paired rounds" in Noise(5, 0.01).sentence()
     assert "two modes, one 10.0 times" in Noise(5, 0.02, 0.0, (1.0, 10.0)).sentence()
 
 
