@@ -152,6 +152,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         def violations(measurement: Measurement) -> Sequence[float]:
             return objectives.violations(measurement, limits, facts)
 
+        def exceeded(measurement: Measurement) -> Sequence[str]:
+            return objectives.reasons(measurement, limits, facts)
+
         def class_of(settings: Settings) -> str:
             return search_spaces.numerics_class(settings, base, wanted)
 
@@ -200,7 +203,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             budget,
             plan,
             observer,
-            violations,
+            exceeded,
             None if runner.recorded else gate,
         )
         asked = (config.objective.name, vars(config.run), base, wanted, knobs)
@@ -225,7 +228,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]
-        path = studies.freeze(files, name, found.proof, origin)
+        frozen = studies.freeze(files, name, found.proof, origin)
+        path = frozen.path
         counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()
         result = reports.result_of(
@@ -236,6 +240,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             study=study,
             folder=folder,
             frozen=path,
+            kept=frozen.kept,
+            earlier=frozen.earlier,
             facts=facts,
             versions=versions,
             n_outcomes=n_outcomes,
