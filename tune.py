@@ -109,7 +109,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
         told = studies.knows_facts(folder)  # and so what follows from them, by an earlier session
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
-        objective.check(facts)
+        objective.learn(facts)
         unreached = facts.pop("unreached", {})
         in_script: list[str] = []
         if script is not None:

@@ -90,6 +90,7 @@ class Lab:
                 f"({run.outcome}). No trial was run. The worker's log: {run.folder}/worker.log"
             )
         facts: dict[str, Any] = run.events[-1]["facts"]
+        facts.setdefault("process_start_s", run.process_start_s)  # a recorded table has its own
         return facts
 
     def own_way(self, own: dict[str, Any], settings: Mapping[str, Any]) -> Settings:

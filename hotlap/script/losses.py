@@ -20,6 +20,7 @@ from hotlap.interpose.listener import Listener
 from hotlap.losses import STRIDE, distance, nudge, sampled
 from hotlap.same_samples import seed_all
 from hotlap.script.follower import ScriptFollower
+from hotlap.script.heard import Heard
 
 
 class Losses(ScriptFollower):
@@ -40,7 +41,7 @@ class Losses(ScriptFollower):
     @property
     def listener(self) -> Listener:
         """Hears each forward pass and each step before the units do."""
-        return _Seeding(self)
+        return Heard(_Seeding(self), self)
 
     def seed_unit(self, module: Any) -> None:
         """A training forward pass begins."""
@@ -91,7 +92,7 @@ class Losses(ScriptFollower):
             batches=self._batches,
             first_update=self._first_update,
             finite=finite,
-            n_skipped_steps=0,
+            n_skipped_steps=self.skips.n_skipped,
             repeatable=False,
         )
 

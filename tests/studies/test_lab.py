@@ -40,8 +40,8 @@ def lab_of(runner, folder):
 
 def test_the_workloads_facts_come_from_a_probe_in_a_worker(tmp_path):
     events = ({"event": "started"}, {"event": "facts", "facts": {"device": "cpu"}})
-    runner = Answers(Run("ok", Measurement(()), events=events))
-    assert lab_of(runner, tmp_path).facts(10) == {"device": "cpu"}
+    runner = Answers(Run("ok", Measurement(()), events=events, process_start_s=2.5))
+    assert lab_of(runner, tmp_path).facts(10) == {"device": "cpu", "process_start_s": 2.5}
     assert runner.jobs[0].kind == "probe"
 
 

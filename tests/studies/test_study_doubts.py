@@ -103,6 +103,7 @@ def test_every_doubt_has_a_name_of_its_own():
     assert sorted(name.replace("_", "-") for name in public) == [
         "baseline-drift",
         "clocks-throttled",
+        "epoch-start-unknown",
         "few-rounds",
         "machine-busy",
         "not-settled",
