@@ -16,7 +16,7 @@ from hotlap.script.ending import Ending
 
 
 class ScriptFollower:
-    """Follows the units of a script's training (see hotlap.interpose.units.Follower).
+    """Follows the units of a script's training (see hotlap.interpose.unit.Follower).
 
     Args:
         job: What was asked for.
