@@ -47,8 +47,18 @@ class Losses(ScriptFollower):
 
     @property
     def listener(self) -> Listener:
-        """Hears all that the script does before the units do."""
-        return _Seeding(self, super().listener)
+        """Hears each forward pass and each step before the units do."""
+        return _Seeding(self)
+
+    def seed_unit(self, module: Any) -> None:
+        """A training forward pass begins."""
+        n = len(self._losses)
+        if self._seeded == n:
+            return
+        if self._seeded < 0 and self._dice:
+            nudge(module, self.job.seed + self._dice)
+        self._seeded = n
+        seed_all(self.job.seed + self._dice + STRIDE * (n + 1))
 
     def begin(self, loader: Any) -> None:
         """The first unit has begun."""
@@ -67,16 +77,6 @@ class Losses(ScriptFollower):
         self._given[id(batch)] = fingerprint(batch)
         if len(self._given) > MOST_AHEAD:
             del self._given[next(iter(self._given))]
-
-    def seed_unit(self, module: Any) -> None:
-        """A training forward pass begins."""
-        n = len(self._losses)
-        if self._seeded == n:
-            return
-        if self._seeded < 0 and self._dice:
-            nudge(module, self.job.seed + self._dice)
-        self._seeded = n
-        seed_all(self.job.seed + self._dice + STRIDE * (n + 1))
 
     def before_step(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
@@ -124,41 +124,40 @@ class Losses(ScriptFollower):
 
 
 class _Seeding:
-    """Hands everything on, and seeds before fetching and training."""
+    """Hands everything on to the units, and seeds before fetching and training."""
 
-    def __init__(self, follower: Losses, listener: Any) -> None:
+    def __init__(self, follower: Losses) -> None:
         self._follower = follower
-        self._listener = listener
         self._beginning: set[int] = set()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._listener, name)
+        return getattr(self._follower.units, name)
 
     def begins(self, seen: Any) -> None:
         self._beginning.add(id(seen))
         self._follower.seed_fetch()
-        self._listener.begins(seen)
+        self._follower.units.begins(seen)
 
     def asks(self, seen: Any) -> None:
         # With workers the order is decided as the pass begins, without them at its first batch.
         if id(seen) not in self._beginning:
             self._follower.seed_fetch()
-        self._listener.asks(seen)
+        self._follower.units.asks(seen)
 
     def gives(self, seen: Any, loader: Any, iterator: Any, batch: Any) -> None:
         self._beginning.discard(id(seen))
         self._follower.given(batch)
-        self._listener.gives(seen, loader, iterator, batch)
+        self._follower.units.gives(seen, loader, iterator, batch)
 
     def forward(self, module: Any, trains: bool) -> None:
         if trains or torch.is_grad_enabled():
             self._follower.seed_unit(module)
-        self._listener.forward(module, trains)
+        self._follower.units.forward(module, trains)
 
     def steps(self, optimizer: Any) -> None:
         self._follower.before_step(optimizer)
-        self._listener.steps(optimizer)
+        self._follower.units.steps(optimizer)
 
     def stepped(self, optimizer: Any) -> None:
         self._follower.after_step()
-        self._listener.stepped(optimizer)
+        self._follower.units.stepped(optimizer)
