@@ -115,7 +115,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         if script is not None:
             seen, scratch = facts.pop("script"), facts.pop("scratch")
             in_script = [] if told else reports.found_in_script(seen, scratch)
-            base = lab.own_way(facts.pop("own_settings"), config.settings)
+            fresh = facts.pop("fresh", False)  # facts of an earlier version have none
+            base = lab.own_way(facts.pop("own_settings"), config.settings, fresh)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))

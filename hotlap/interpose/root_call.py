@@ -27,9 +27,9 @@ Call = Callable[..., Any]
 class RootCall:
     """Runs a root's forward pass with layout, autocast and compilation in force.
 
-    Autocast and the compiled function are for training: calls without gradients, as in evaluation,
-    run as the script's own. Outputs of autocast are handed back in float32, or a loss that the
-    script computes outside would meet bf16 with a float target.
+    Autocast and the compiled function are for training: an evaluation runs as the script's own.
+    Outputs of autocast are handed back in float32, or a loss that the script computes outside would
+    meet bf16 with a float target.
 
     Args:
         module: The root; not kept alive.
@@ -73,7 +73,7 @@ class RootCall:
             if self._last:
                 args, kwargs = mapped(args, _channels_last), mapped(kwargs, _channels_last)
             if not torch.is_grad_enabled():
-                return plain(*args, **kwargs)
+                return self._without_gradients(plain, args, kwargs)
             self.seen.n_forwards += 1
             call = self._compiled or plain
             own_autocast = torch.is_autocast_enabled(self.seen.device)
@@ -88,6 +88,20 @@ class RootCall:
 
     def _float32(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.float() if tensor.dtype == DTYPES[self._settings.amp] else tensor
+
+    def _without_gradients(self, plain: Call, args: Any, kwargs: Any) -> Any:
+        """A call in evaluation mode runs as the script's own, one in training mode in autocast.
+
+        The same one may come again with gradients, and has to give the same: the old policy of a
+        ratio, the first pass of a reentrant checkpoint.
+        """
+        module = self._module()
+        trains = module is not None and module.training
+        if not (self._amp and trains) or torch.is_autocast_enabled(self.seen.device):
+            return plain(*args, **kwargs)
+        with autocast(self._settings, self.seen.device):
+            out = plain(*args, **kwargs)
+        return mapped(out, self._float32)
 
     # A copy or a pickle that takes the whole __dict__ gets None here, torch's own default.
     def __reduce__(self) -> tuple[Any, ...]:

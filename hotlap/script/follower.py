@@ -25,7 +25,7 @@ ALIVE_SHARE = 0.1
 
 
 class ScriptFollower:
-    """Follows the units of a script's training (see hotlap.interpose.units.Follower).
+    """Follows the units of a script's training (see hotlap.interpose.unit.Follower).
 
     Args:
         job: What was asked for.
