@@ -7,7 +7,8 @@ as long as all that is dropped is expected to cost no more than 2 %: many small 
 proven alone, may be a large one. What is expected of a setting is its measured gain, shrunk
 towards nothing by its own doubt (after James and Stein, "Estimation with quadratic loss", 1961,
 with the positive part, and twice as hard, because most settings bring nothing). Where the time is
-too short for one arm a setting, those that are least likely to pay are put back together.
+too short for one arm a setting, those that are least likely to pay are put back together; with time
+for a single arm, all but the likeliest one, for without any of them the whole is the baseline.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
@@ -105,7 +106,11 @@ def ablate(
         return Ablation(whole, whole, note=note)
     if not groups or n < 1:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
-    groups = _merged(groups, n, whole, baseline)
+    taken, note = groups[1:] if n == 1 and len(groups) > 1 else groups, ""
+    if len(taken) < len(groups):
+        names = " + ".join(groups[0].names)
+        note = f"there was time to put back all but {names} together, the likeliest to pay"
+    groups = _merged(taken, n, whole, baseline)
     arm = Arm("all", whole, sign=sign)
     for group in groups:
         group.arm = Arm(f"without {' + '.join(group.names)}", group.settings, sign=sign)
@@ -115,11 +120,11 @@ def ablate(
         note = f"{rounds_done} fitted into the time, too few to say what each setting brings"
         return Ablation(whole, whole, note=note)
     found = _worth_keeping([_contribution(group, arm) for group in groups])
-    if not any(c.kept for c in found):
+    if not note and not any(c.kept for c in found):
         # Each could go as long as the others stay: what seems to bring most stays.
         found[0] = replace(found[0], kept=True, reason="nothing else would be left")
     left = without([name for c in found if not c.kept for name in c.settings], whole, baseline)
-    return Ablation(whole, left, tuple(found))
+    return Ablation(whole, left, tuple(found), note)
 
 
 def differing(settings: Settings, baseline: Settings) -> list[str]:

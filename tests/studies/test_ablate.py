@@ -108,6 +108,24 @@ def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):
     assert set(ablation.left.changed()) == {"num_workers"}
 
 
+def test_with_time_for_one_arm_all_but_the_likeliest_is_put_back(tmp_path):
+    """All of them put back would be the baseline, which the proof measures anyway."""
+    ablation, budget = taken_apart(tmp_path, workers_only, budget_s=40)
+    (only,) = ablation.contributions
+    assert "num_workers" not in only.settings and len(only.settings) > 1
+    assert only.without.settings.changed() == {"num_workers": 4}
+    assert ablation.left.changed() == {"num_workers": 4}
+    assert "all but num_workers together" in ablation.note
+    assert budget.spent() <= 40
+
+
+def test_with_time_for_one_arm_what_pays_beside_the_likeliest_stays(tmp_path):
+    ablation, _ = taken_apart(
+        tmp_path, lambda s: 300.0 if s.memory_format == "channels_last" else 100.0, budget_s=40
+    )
+    assert ablation.left == WHOLE
+
+
 def test_without_time_nothing_is_dropped_and_it_is_said(tmp_path):
     ablation, budget = taken_apart(tmp_path, workers_only, budget_s=10)
     assert ablation.left == WHOLE and "no time" in ablation.note

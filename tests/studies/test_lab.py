@@ -138,7 +138,7 @@ def test_a_script_that_writes_what_torch_reads_first_is_probed_again_and_run_in_
     runner, watching = Probes(None), Watching()
     job = Job("", window=Window(), script={"target": "train.py", "fresh": False})
     facts = Lab(runner, job, tmp_path, Throughput(), watching).facts(100)
-    assert facts == {"fresh": True}
+    assert facts == {"fresh": True, "process_start_s": 0.0}
     assert [job.script["fresh"] for job in runner.jobs] == [False, True]
     # A resumed study has kept the facts, and asks no probe.
     lab = Lab(runner, job, tmp_path, Throughput(), watching)
