@@ -64,7 +64,7 @@ class Timer(ScriptFollower):
         self._finish()
 
     def _begin(self, loader: Any) -> None:
-        self._device = device_of(self.seen.roots[0].device if self.seen.roots else "cpu")
+        self._device = device_of(self.seen.device)
         if self.job.side != "both" and loader is None:
             raise InvalidTrial("there is no DataLoader in the script to measure alone")
         if self._holding is not None:
