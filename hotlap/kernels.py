@@ -108,7 +108,7 @@ def set_kernel(
 
 def leave_to_torch(built: Optimizer) -> None:
     """Let torch choose the kernel, whatever this optimizer was built with."""
-    kernel = dict.fromkeys(key for key in ("foreach", "fused") if key in built.defaults)
+    kernel: dict[str, Any] = {k: None for k in ("foreach", "fused") if k in built.defaults}
     moved = any(group.get(key) is not None for group in built.param_groups for key in kernel)
     for place in (built.defaults, *built.param_groups):
         place.update(kernel)

@@ -33,6 +33,12 @@ def refusals(
     reasons = {}
     if settings.memory_format == "channels_last" and not seen.has_images:
         reasons["memory_format"] = f"{seen.name} has no 4-D parameter"
+    elif "memory_format" in imposed and getattr(module, "gradient_as_bucket_view", False):
+        # A fused kernel would pair elements of gradients and parameters that lie differently.
+        reasons["memory_format"] = (
+            "the gradients lie in DistributedDataParallel's buckets (gradient_as_bucket_view), "
+            "which have the layout that the parameters had before"
+        )
     if settings.amp == "fp16":
         reasons["amp"] = FP16
     elif settings.amp != "none" and seen.dtypes != ["float32"]:

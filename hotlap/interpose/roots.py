@@ -222,5 +222,6 @@ class Roots:
 
 
 def _own_layout(parameters: list[nn.Parameter]) -> str:
-    last = any(layout_of(parameter) == "channels_last" for parameter in parameters)
+    images = [parameter for parameter in parameters if has_image_rank(parameter)]
+    last = any(layout_of(parameter) == "channels_last" for parameter in images)
     return "channels_last" if last else "contiguous"

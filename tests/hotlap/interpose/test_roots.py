@@ -305,6 +305,15 @@ def test_override_lets_autocast_win_over_an_autocast_of_the_script_s_own(interpo
     assert (seen.roots[0].n_own_autocast, seen.roots[0].refused) == (2, {})
 
 
+def test_parameters_whose_gradients_lie_in_buckets_keep_their_layout(interpose):
+    seen = interpose(memory_format="channels_last").seen
+    model = Net()
+    model.gradient_as_bucket_view = True  # as DistributedDataParallel has it
+    train(model, optimizer_of(model))
+    assert model.conv.weight.is_contiguous()
+    assert "gradient_as_bucket_view" in seen.roots[0].refused["memory_format"]
+
+
 def test_a_layout_of_the_script_s_own_is_seen(interpose):
     seen = interpose().seen
     for model in (Net().to(memory_format=torch.channels_last), Net()):
