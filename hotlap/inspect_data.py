@@ -25,6 +25,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, IterDataPipe, get_worker_info
 
 from hotlap.fingerprint import fingerprint
+from hotlap.interpose.state import State, changed, has_epochs, state
 from hotlap.same_samples import seed_all, seed_host
 from hotlap.workload import Workload
 
@@ -101,18 +102,21 @@ def stream_sharing(workload: Workload) -> str:
 
 def dataset_changes(dataset: Any) -> str:
     """Why the dataset may be another one in the next epoch; empty if nothing hints at it."""
-    for place, part in parts(dataset):
-        if callable(getattr(part, "set_epoch", None)):
-            return f"{place} has a method set_epoch"
-    before = _counts(dataset)
+    if place := has_epochs(dataset):
+        return f"{place} has a method set_epoch"
     samples = iter(dataset) if isinstance(dataset, IterableDataset) else None
-    for i in range(N_WORKERS):
+    before: State | None = None
+    for i in (0, 0, 1):
         try:
             _ = next(samples) if samples is not None else dataset[i]
         except (StopIteration, IndexError):  # a very short one
             break
-    changed = [name for name, value in _counts(dataset).items() if before.get(name, value) != value]
-    return f"{changed[0]} changes when a sample is drawn" if changed else ""
+        # The first sample may open files, and find out how much is in them.
+        before = state(data_only=True, dataset=dataset) if before is None else before
+    if before is None:
+        return ""
+    place = changed(before, state(data_only=True, dataset=dataset), data_only=True)
+    return f"{place} changes when a sample is drawn" if place else ""
 
 
 def own_generator(dataset: Any) -> str:
@@ -157,16 +161,6 @@ def parts(dataset: Any, place: str = "dataset", depth: int = DEPTH) -> Iterator[
             for part in values:
                 if isinstance(part, torch.utils.data.Dataset):
                     yield from parts(part, f"{place}.{name}", depth - 1)
-
-
-def _counts(dataset: Any) -> dict[str, Any]:
-    """The plain numbers that the dataset and its parts hold. Files and caches are no change."""
-    return {
-        f"{place}.{name}": value
-        for place, part in parts(dataset)
-        for name, value in getattr(part, "__dict__", {}).items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
 
 
 class _Tagged(IterableDataset[Any]):

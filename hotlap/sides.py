@@ -12,7 +12,6 @@ Which of the two binds is told by measuring each without the other, by the same 
 
 from __future__ import annotations
 
-import copy
 import itertools
 import time
 from collections.abc import Iterable, Iterator
@@ -22,6 +21,7 @@ import torch
 
 from hotlap.errors import NoBatch
 from hotlap.feed import Clock
+from hotlap.kept import Kept
 
 MAX_HELD = 8
 """So many batches are looked at. Where their shapes differ the step's time does, and one batch
@@ -41,13 +41,13 @@ class Held:
         batches: At least one.
     """
 
-    def __init__(self, batches: list[Any]) -> None:
+    def __init__(self, batches: list[Kept]) -> None:
         self.batches = batches
 
     def __iter__(self) -> Iterator[Any]:
-        # A loss may take a dict apart (`batch.pop("labels")`), and the batch comes again.
+        # A loss may take a dict apart (`batch.pop("labels")`), or write to a tensor.
         for batch in itertools.cycle(self.batches):
-            yield copy.copy(batch) if type(batch) in (dict, list) else batch
+            yield batch.again()
 
 
 def hold(loader: Iterable[Any], clock: Clock = time.monotonic) -> Held:
@@ -69,7 +69,8 @@ def hold(loader: Iterable[Any], clock: Clock = time.monotonic) -> Held:
             break
     if not drawn:
         raise NoBatch
-    return Held(list(kept.values()) if len(kept) == 1 else [kept[shape] for shape in drawn])
+    held = {shape: Kept(batch) for shape, batch in kept.items()}
+    return Held(list(held.values()) if len(held) == 1 else [held[shape] for shape in drawn])
 
 
 def compute_nothing(batch: Any) -> None:

@@ -28,7 +28,7 @@ from typing import Any
 
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
-from studies.arm import Arm, log_interval
+from studies.arm import ENDED_WHEN_NARROW, Arm, log_interval
 from studies.rounds import NARROW, Rounds
 
 FEW_ROUNDS = 3
@@ -141,10 +141,10 @@ def without(names: Sequence[str], settings: Settings, baseline: Settings) -> Set
 
 
 def _contribution(group: _Group, whole: Arm) -> Contribution:
-    ratio = log_interval(whole.ratios(group.arm))
+    ratio = log_interval(whole.ratios(group.arm), ENDED_WHEN_NARROW)
     failed = "; ".join(group.arm.reasons)
     kept = ratio.low > 1 or bool(failed)
-    reason = f"without it: {failed}" if failed else ""
+    reason = f"needed: without it {failed}" if failed else ""
     return Contribution(group.names, whole, group.arm, ratio, kept, reason)
 
 
@@ -156,7 +156,8 @@ def _worth_keeping(found: list[Contribution]) -> list[Contribution]:
         lost += 0.0 if contribution.kept else expected_gain(contribution)
         if not contribution.kept and lost > math.log1p(NARROW):
             found[i] = replace(contribution, kept=True, reason="likely, and too much to lose")
-    return sorted(found, key=lambda c: c.ratio.value, reverse=True)
+    # What fails without a setting may have no ratio at all: nothing is more useful.
+    return sorted(found, key=lambda c: (bool(c.without.reasons), c.ratio.value), reverse=True)
 
 
 def expected_gain(contribution: Contribution) -> float:

@@ -90,15 +90,36 @@ class Lab:
                 f"({run.outcome}). No trial was run. The worker's log: {run.folder}/worker.log"
             )
         facts: dict[str, Any] = run.events[-1]["facts"]
+        if (names := facts.pop("environment_written", [])) and not facts["fresh"]:
+            self._observer.note(
+                f"in the script: something that it imports writes {', '.join(names)}, which torch "
+                "reads at its own import; so each trial gets an interpreter of its own, which "
+                "takes some seconds more"
+            )
+            self._begin_fresh()
+            return self.facts(timeout_s - run.wall_s)
+        facts.setdefault("process_start_s", run.process_start_s)  # a recorded table has its own
         return facts
 
-    def own_way(self, own: dict[str, Any], settings: Mapping[str, Any]) -> Settings:
+    def own_way(
+        self, own: dict[str, Any], settings: Mapping[str, Any], fresh: bool = False
+    ) -> Settings:
         """The baseline of a script: its `own` settings, with the user's `settings` over them.
 
         From now on only what differs from its own is imposed on it.
+
+        Args:
+            own: As the probe found them.
+            settings: The user's.
+            fresh: Whether the probe found, too, that each trial needs an interpreter of its own.
         """
+        if fresh:
+            self._begin_fresh()
         self._job = replace(self._job, script={**(self._job.script or {}), "own": own})
         return Settings.from_dict({**own, **settings})
+
+    def _begin_fresh(self) -> None:
+        self._job = replace(self._job, script={**(self._job.script or {}), "fresh": True})
 
     def measure(
         self,

@@ -12,7 +12,7 @@ import ast
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -27,6 +27,9 @@ INSTALLED = frozenset({"site-packages", "dist-packages"})
 READS = frozenset({"get", "copy", "items", "keys", "values", "__contains__", "__getitem__"})
 LOOKS = frozenset({"dict", "len", "sorted", "list", "print", "str", "repr", "bool", "set"})
 WRITERS = frozenset({"putenv", "unsetenv", "setenv", "load_dotenv"})
+AT_IMPORT = ("OMP_", "GOMP_", "MKL_", "OPENBLAS_", "PYTORCH_", "KMP_AFFINITY", "KMP_BLOCKTIME")
+"""How variables begin that torch and what it is linked with read once."""
+
 RUNS_ANYTHING = frozenset({"exec", "eval", "__import__", "import_module", "run_path", "run_module"})
 
 
@@ -35,7 +38,8 @@ def needs_fresh(script_path: str, is_module: bool) -> bool:
 
     Looked at are the script and what it imports from its own folder and from other folders that
     are no installation; all Python files in the script's folder if something runs code that is
-    found at run time. Installed packages are not looked at.
+    found at run time. Installed packages are not looked at; what they write shows in the probe
+    (`written`).
 
     Args:
         script_path: The script's file.
@@ -69,6 +73,12 @@ def needs_fresh(script_path: str, is_module: bool) -> bool:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     return False
+
+
+def written(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Variables that torch reads at its import and that were written: by a package, say."""
+    names = before.keys() | after.keys()
+    return sorted(n for n in names if n.startswith(AT_IMPORT) and before.get(n) != after.get(n))
 
 
 def _writes(tree: ast.Module) -> bool:

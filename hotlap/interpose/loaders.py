@@ -58,6 +58,8 @@ class Loaders:
         self._loaders: WeakKeyDictionary[DataLoader[Any], LoaderSeen] = WeakKeyDictionary()
         self._made_before: dict[tuple[Any, ...], LoaderSeen] = {}
         self._last: LoaderSeen | None = None  # who gave the last batch before a step
+        self._trainable: set[int] = set()  # those of which a batch came with gradients enabled
+        self._iterators: WeakKeyDictionary[Any, LoaderSeen] = WeakKeyDictionary()
         self._gave: dict[int, LoaderSeen] = {}  # since that step, the last one last
         self._open: set[int] = set()  # those whose pass had given batches before that step
         self._workers = Workers(imposed, notes)
@@ -70,7 +72,7 @@ class Loaders:
         begin: Any = _BaseDataLoaderIter.__init__
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
-        iterators: WeakKeyDictionary[Any, LoaderSeen] = WeakKeyDictionary()
+        iterators = self._iterators
         theirs: WeakKeyDictionary[Any, weakref.ref[DataLoader[Any]]] = WeakKeyDictionary()
 
         @functools.wraps(make)
@@ -130,6 +132,7 @@ class Loaders:
                 seen.n_batches += 1
                 watcher._last = watcher._last or seen
                 if torch.is_grad_enabled():  # an evaluation has none
+                    watcher._trainable.add(id(seen))
                     watcher._gave.pop(id(seen), None)
                     watcher._gave[id(seen)] = seen
             if loader is not None:
@@ -154,10 +157,18 @@ class Loaders:
             *others, self._last = self._gave.values()
             for seen in others:
                 seen.n_steps += id(seen) in self._open
+        if self._last is not None and self._evaluates(self._last):
+            self._last = None
         if self._last is not None:
             self._last.n_steps += 1
         self._open |= self._gave.keys()
         self._gave.clear()
+
+    def _evaluates(self, seen: LoaderSeen) -> bool:
+        """Whether all its batches came without gradients, in passes that are over."""
+        if id(seen) in self._trainable or seen.trains:
+            return False
+        return not any(HELD in vars(one) for one, of in self._iterators.items() if of is seen)
 
     def _arguments(
         self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -84,11 +84,7 @@ class Optimizers:
             self.listener.steps(optimizer)
         if optimizer in self._known:
             return
-        seen = OptimizerSeen(
-            type(optimizer).__name__,
-            own_kernel=_own_kernel(optimizer),
-            device=_device(optimizer),
-        )
+        seen = OptimizerSeen(type(optimizer).__name__, own_kernel=_own_kernel(optimizer))
         self._known[optimizer] = seen
         self._seen.optimizers.append(seen)
         if not self._kernel_imposed:
@@ -122,11 +118,6 @@ class Optimizers:
             action()
         finally:
             self._trying = False
-
-
-def _device(optimizer: Optimizer) -> str:
-    devices = (p.device.type for group in optimizer.param_groups for p in group["params"])
-    return next(devices, "cpu")
 
 
 def _own_kernel(optimizer: Optimizer) -> str:

@@ -28,9 +28,9 @@ Call = Callable[..., Any]
 class RootCall:
     """Runs a root's forward pass with layout, autocast and compilation in force.
 
-    Autocast and the compiled function are for training: calls without gradients, as in evaluation,
-    run as the script's own. Outputs of autocast are handed back in float32, or a loss that the
-    script computes outside would meet bf16 with a float target.
+    Autocast and the compiled function are for training: an evaluation runs as the script's own.
+    Outputs of autocast are handed back in float32, or a loss that the script computes outside would
+    meet bf16 with a float target.
 
     Args:
         module: The root; not kept alive.
@@ -76,28 +76,25 @@ class RootCall:
             if self._format is not None:
                 args, kwargs = mapped(args, self._laid_out), mapped(kwargs, self._laid_out)
             if not torch.is_grad_enabled():
-                return plain(*args, **kwargs)
+                return self._without_gradients(plain, args, kwargs)
             self.seen.n_forwards += 1
             call = self._compiled or plain
-            own_autocast = torch.is_autocast_enabled(self.seen.device)
-            self.seen.n_own_autocast += own_autocast
-            if not self._amp or (own_autocast and not self._amp_wins):
-                return call(*args, **kwargs)
-            if own_autocast:
-                return self._over_own(call, args, kwargs)
-            with autocast(self._settings, self.seen.device):
-                out = call(*args, **kwargs)
-            return mapped(out, self._float32)
+            self.seen.n_own_autocast += torch.is_autocast_enabled(self.seen.device)
+            return self._cast(call, args, kwargs) if self._amp else call(*args, **kwargs)
         finally:
             self._entered = False
 
-    def _over_own(self, call: Call, args: Any, kwargs: Any) -> Any:
-        """Call it in the imposed precision, within an autocast of the script's own."""
-        # Both keep the weights that they have cast in one place, whatever their dtype.
-        torch.clear_autocast_cache()
+    def _cast(self, call: Call, args: Any, kwargs: Any) -> Any:
+        """Call it in the imposed precision, unless an autocast of the script's own has to stay."""
+        own = torch.is_autocast_enabled(self.seen.device)
+        if own and not self._amp_wins:
+            return call(*args, **kwargs)
+        if own:  # both keep the weights that they have cast in one place, whatever their dtype
+            torch.clear_autocast_cache()
         with autocast(self._settings, self.seen.device):
             out = call(*args, **kwargs)
-        torch.clear_autocast_cache()
+        if own:
+            torch.clear_autocast_cache()
         return mapped(out, self._float32)
 
     def _laid_out(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -107,6 +104,16 @@ class RootCall:
 
     def _float32(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.float() if tensor.dtype == DTYPES[self._settings.amp] else tensor
+
+    def _without_gradients(self, plain: Call, args: Any, kwargs: Any) -> Any:
+        """A call in evaluation mode runs as the script's own, one in training mode in autocast.
+
+        The same one may come again with gradients, and has to give the same: the old policy of a
+        ratio, the first pass of a reentrant checkpoint.
+        """
+        module = self._module()
+        trains = module is not None and module.training
+        return self._cast(plain, args, kwargs) if self._amp and trains else plain(*args, **kwargs)
 
     # A copy or a pickle that takes the whole __dict__ gets None here, torch's own default.
     def __reduce__(self) -> tuple[Any, ...]:

@@ -89,14 +89,12 @@ class OptimizerSeen:
         kernels: What every parameter group of it takes here; None if that was not tried.
         n_steps: Steps done; those that a GradScaler skipped are not among them.
         own_kernel: The kernel that the script asked for, or "default".
-        device: Of its first parameter.
     """
 
     name: str
     kernels: list[str] | None = None
     n_steps: int = 0
     own_kernel: str = "default"
-    device: str = "cpu"
 
 
 @dataclass
@@ -140,13 +138,6 @@ class Seen:
     def training_loaders(self) -> list[LoaderSeen]:
         """Loaders whose batches are followed by optimizer steps."""
         return [loader for loader in self.loaders if loader.trains]
-
-    @property
-    def device(self) -> str:
-        """The kind of device that it trains on; known from the first step on."""
-        if self.roots:
-            return self.roots[0].device
-        return self.optimizers[0].device if self.optimizers else "cpu"
 
     @property
     def n_batches_per_step(self) -> float | None:

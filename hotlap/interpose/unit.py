@@ -1,16 +1,16 @@
-"""What one unit of training has so far, and which loader may train."""
+"""Unit: what training does with one batch; and who follows the units."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from hotlap.interpose.seen import LoaderSeen
 
 
 @dataclass
 class Unit:
-    """Its waits and batches; `now` is when the last one came."""
+    """What it has so far: waits and batches; `now` is when the last one came."""
 
     wait_s: float = 0.0
     now: float = 0.0
@@ -28,11 +28,14 @@ class Unit:
         self.n_passes += more.n_passes
 
 
-@dataclass
-class Candidate:
-    """A loader that trains if a step follows its last batch: what a unit that began with it has."""
+class Follower(Protocol):
+    """Who follows the units."""
 
-    seen: LoaderSeen
-    loader: Any
-    unit: Unit
-    unit_at: float
+    def begin(self, loader: Any) -> None:
+        """The first unit has begun; `loader` is the DataLoader that trains, None without one."""
+
+    def done(self, n_samples: int, loss: Any, batch: Any) -> None:
+        """A unit is done: its samples, where its last backward pass began, its last batch."""
+
+    def moved_on(self, seen: LoaderSeen) -> None:
+        """The script trains on with another loader, and no longer with the one before."""

@@ -23,35 +23,21 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from typing import Any, Protocol
-
-import torch
+from typing import Any
 
 from hotlap.feed import Clock
 from hotlap.interpose.aside import Aside
+from hotlap.interpose.candidates import Candidate, Candidates
 from hotlap.interpose.pass_size import length
 from hotlap.interpose.passes import Passes
 from hotlap.interpose.seen import LoaderSeen
 from hotlap.interpose.training_clock import TrainingClock
-from hotlap.interpose.unit import Candidate, Unit
+from hotlap.interpose.unit import Follower, Unit
 from hotlap.queue_depth import ready_batches
 
 MOVED_ON, MOVED_ON_S = 16, 5.0
 """After so many steps on other loaders' batches, and seconds without one of its own, the script has
 done with the loader before. A short pass over another one belongs to those who take turns."""
-
-
-class Follower(Protocol):
-    """Who follows the units."""
-
-    def begin(self, loader: Any) -> None:
-        """The first unit has begun; `loader` is the DataLoader that trains, None without one."""
-
-    def done(self, n_samples: int, loss: Any, batch: Any) -> None:
-        """A unit is done: its samples, where its last backward pass began, its last batch."""
-
-    def moved_on(self, seen: LoaderSeen) -> None:
-        """The script trains on with another loader, and no longer with the one before."""
 
 
 class Units:
@@ -63,7 +49,8 @@ class Units:
 
     Attributes:
         restarts: An epoch cannot be begun on purpose here.
-        wait_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's, of the units that are done.
+        wait_s, wait_before_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's, of the units
+            that are done.
         loss: Where the last backward pass began.
         clock: Seconds of training.
     """
@@ -76,10 +63,10 @@ class Units:
         # What trains: a loader, or without one an optimizer
         self._trains: LoaderSeen | None = None
         self._optimizer: weakref.ref[Any] | None = None
-        self._candidates: list[Candidate] = []  # before the first step, the likeliest last
+        self._candidates = Candidates()
         self._grown: Candidate | None = None  # what trains, made anew with another batch size
         self._first_forward_at: float | None = None
-        self._iterator: Any = None
+        self._iterator: weakref.ref[Any] | None = None  # not held: see workers.py
         # The passes and the unit that are open
         self._passes = Passes()
         self._pass_ended = False
@@ -94,7 +81,7 @@ class Units:
         self._n_beside = 0  # samples of others' batches, if they turn out to be trained on
         self._n_foreign = 0  # steps on others' batches in a row
         self._foreign: LoaderSeen | None = None  # who gave the last batch, if another loader did
-        self.wait_s = 0.0
+        self.wait_s = self.wait_before_s = 0.0
         self.now = 0.0
         self.n_taken = 0
         self.n_epochs = 0
@@ -111,7 +98,8 @@ class Units:
 
     def n_ready(self) -> int | None:
         """Batches that the training loader has ready, None if that cannot be told."""
-        return None if self._iterator is None else ready_batches(self._iterator)
+        iterator = self._iterator() if self._iterator is not None else None
+        return None if iterator is None else ready_batches(iterator)
 
     def n_left(self) -> float:
         """Batches that the epoch still has; inf if unknown."""
@@ -164,29 +152,29 @@ class Units:
         one = self._passes.of(seen, now)
         is_first = not one.n_given
         n_samples = one.gives(loader, batch)
-        new = Unit(now - one.asked_at, now, 1, n_samples, int(is_first), batch)
+        unit = Unit(now - one.asked_at, now, 1, n_samples, int(is_first), batch)
+        current = None if iterator is None else weakref.ref(iterator)
+        new = Candidate(seen, loader, unit, one.asked_at, current)
         if self._is_other(seen):
             self.clock.gives()
             self._n_beside += n_samples
             self._foreign, self._grown = seen, None
             if self._trains is not None and seen.resized(self._trains):
-                self._grown = Candidate(seen, loader, new, one.asked_at)
+                self._grown = new
             return
         if not self._begun:
-            if self._candidates and not torch.is_grad_enabled():
-                return  # an evaluation at the first loop's top
-            others = [other for other in self._candidates if other.seen is not seen]
-            self._candidates = [*others, Candidate(seen, loader, new, one.asked_at)]
+            if not self._candidates.gives(new):
+                return
         else:
             self._foreign, self._n_foreign, self._grown = None, 0, None
-            self._unit.add(new)
-        self._iterator = iterator
+            self._unit.add(unit)
+        self._iterator = current
         self.clock.idle = False
 
     def ends(self, seen: LoaderSeen) -> None:
         """A pass is over: what follows may be anything."""
         if not self._begun:
-            self._candidates.sort(key=lambda one: one.seen is not seen)
+            self._candidates.ends(seen)
         elif not self._is_other(seen):
             self._pass_ended = True
             self.clock.over(self.clock.now())
@@ -224,6 +212,9 @@ class Units:
         """A backward pass begins; without its graph the loss holds no memory."""
         self._evaluated()
         self.loss = loss.detach() if getattr(loss, "numel", lambda: 0)() == 1 else None
+        if self._trains is not None and self._foreign is None and self._unit.n_batches:
+            self._goes_on()  # be it in evaluation mode, as where statistics are frozen
+            self.clock.idle = True
 
     def steps(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
@@ -269,11 +260,10 @@ class Units:
 
     def _begin(self, optimizer: Any) -> None:
         loader = None
-        if self._candidates:
-            found = self._candidates.pop()
+        if (found := self._candidates.take()) is not None:
             self._trains, loader = found.seen, found.loader
             self._unit, self._unit_at = found.unit, found.unit_at
-            self._candidates.clear()
+            self._iterator = found.iterator
             self.n_epoch_steps = length(loader)
         else:
             self._optimizer = weakref.ref(optimizer)
@@ -329,13 +319,13 @@ class Units:
         if self.clock.stop_for_other():
             self._n_beside = 0
         unit, self._unit = self._unit, Unit()
-        self.wait_s += unit.wait_s
         self.now = unit.now - self.clock.left_out_s
         if unit.n_passes:
             if self.n_epochs and self.n_in_epoch:
                 self.n_epoch_steps = self.n_in_epoch
             self.n_epochs += unit.n_passes
-            self._n_before = self.n_taken
+            self._n_before, self.wait_before_s = self.n_taken, self.wait_s
+        self.wait_s += unit.wait_s
         self.n_taken += unit.n_batches
         self._trained = False
         self._follower.done(unit.n_samples, self.loss, unit.batch)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.process
 import os
+import sys
 import weakref
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +18,11 @@ from weakref import WeakKeyDictionary
 
 from torch.utils.data import DataLoader
 
+from hotlap.interpose.drawing import changed_by_drawing
 from hotlap.interpose.guard import IMPORTS_ANEW, unguarded_main
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.state import State, changed, changed_by_drawing, has_epochs, state
+from hotlap.interpose.state import State, changed, has_epochs, state
 from hotlap.notes import Note, tell
 from hotlap.picklable import refused_by_pickle
 
@@ -49,12 +51,13 @@ class _Place:
 
 @dataclass
 class _Watched:
-    """A loader on which workers are imposed."""
+    """A loader on which workers are imposed; `open` while its last pass has not ended."""
 
     own: dict[str, Any]
     place: _Place
     before: State = field(default_factory=dict)
     n_batches: int = 0
+    open: bool = False
 
 
 class Workers:
@@ -91,23 +94,32 @@ class Workers:
         if not watched.place.looked:
             watched.place.looked = True
             self._look(loader, watched)
-        now = _state(loader)
+        # What kept workers alone would not see takes time to look at.
+        now = _state(loader, data_only=not self.keeps(loader))
         has_workers = "num_workers" not in watched.place.reasons
         if has_workers and watched.before and (where := changed(watched.before, now)):
             self._keep_none(watched, f"{where} changed between two passes of the loader")
-        watched.before, watched.n_batches = now, 0
+        if watched.open and self.keeps(loader) and _n_holders(loader) > ALONE:
+            self._refuse(
+                watched,
+                "persistent_workers",
+                "two passes over the loader are open at once, which would share one iterator",
+            )
+        watched.before, watched.n_batches, watched.open = now, 0, True
         self._give_up(loader, watched)
         if self.keeps(loader):
             self._keep_one(loader, watched.place)
 
     def batch(self, loader: DataLoader[Any], ended: bool = False) -> None:
         """A batch came, or the pass ended: has the script changed the dataset meanwhile?"""
-        watched = self._watched.get(loader)
-        if watched is None or watched.own["num_workers"] or not loader.num_workers:
+        if (watched := self._watched.get(loader)) is None:
+            return
+        watched.open = watched.open and not ended
+        if watched.own["num_workers"] or not loader.num_workers:
             return
         watched.n_batches += 1
         if ended or watched.n_batches <= N_LOOKS:
-            if where := changed(watched.before, _state(loader), data_only=True):
+            if where := changed(watched.before, _state(loader, data_only=True), data_only=True):
                 self._refuse(
                     watched,
                     "num_workers",
@@ -188,8 +200,23 @@ class _Forget:
             workers.forget()
 
 
-def _state(loader: DataLoader[Any]) -> State:
-    return state(dataset=loader.dataset, collate_fn=loader.collate_fn)
+def _state(loader: DataLoader[Any], data_only: bool) -> State:
+    return state(data_only, dataset=loader.dataset, collate_fn=loader.collate_fn)
+
+
+def _n_holders(loader: Any) -> int:
+    """References to the iterator that a loader keeps: a loop that is not done holds it too."""
+    return sys.getrefcount(loader.__dict__["_iterator"])
+
+
+class _Alone:
+    """Keeps an iterator that nobody else holds."""
+
+    def __init__(self) -> None:
+        self._iterator = object()
+
+
+ALONE = _n_holders(_Alone())
 
 
 def _not_anew(loader: DataLoader[Any]) -> str:

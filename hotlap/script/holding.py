@@ -6,14 +6,19 @@ that are kept in memory. Its loader's workers, if there are some, fill their que
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
+import torch
+
 from hotlap.interpose.units import Units
+from hotlap.kept import Kept
 from hotlap.sides import shapes
 
 MOST = 4
 """So many batches are looked at; where their shapes differ, so many come by turns."""
+
+MOST_AHEAD = 8
+"""So many batches may be fetched before the first of them is trained on."""
 
 
 class Holding:
@@ -24,38 +29,50 @@ class Holding:
 
     Attributes:
         loader: The one that trains.
-
-    Attributes:
         n_held: Batches that come by turns; 0 before there are any.
     """
 
     def __init__(self, units: Units) -> None:
         self._units = units
         self.loader: Any = None
-        self._kept: list[Any] = []
+        self._given: dict[int, Kept] = {}  # not trained on yet
+        self._found: list[Kept] = []
+        self._kept: list[Kept] = []
         self._next = 0
-        self.n_held = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._units, name)
 
+    @property
+    def n_held(self) -> int:
+        """Batches that come by turns; 0 before there are any."""
+        return len(self._kept)
+
     def keep(self, batch: Any) -> bool:
         """Keep one more; returns whether there are enough, which are held from now on."""
-        self._kept.append(batch)
-        if len(self._kept) == MOST:
-            if len({shapes(one) for one in self._kept}) == 1:
-                del self._kept[1:]
-            self.n_held = len(self._kept)
+        kept = self._given.pop(id(batch), None)
+        self._found.append(Kept(batch) if kept is None else kept)
+        if len(self._found) == MOST:
+            alike = len({shapes(one.again()) for one in self._found}) == 1
+            self._kept = self._found[:1] if alike else self._found
+            self._given.clear()
         return self.n_held > 0
+
+    def gives(self, seen: Any, loader: Any, iterator: Any, batch: Any) -> None:
+        """A batch has come, and the script has not written to it or taken it apart yet."""
+        if not self._kept and torch.is_grad_enabled():
+            self._given.pop(id(batch), None)
+            self._given[id(batch)] = Kept(batch)
+            if len(self._given) > MOST_AHEAD:
+                del self._given[next(iter(self._given))]
+        self._units.gives(seen, loader, iterator, batch)
 
     def asks(self, seen: Any) -> Any:
         """A batch is asked for."""
         self._units.asks(seen)
-        if not self.n_held or not self._units.trains(seen):
+        if not self._kept or not self._units.trains(seen):
             return None
-        batch = self._kept[self._next % self.n_held]
+        batch = self._kept[self._next % len(self._kept)].again()
         self._next += 1
-        # A script may take a dict apart (`batch.pop("labels")`), and the batch comes again.
-        batch = copy.copy(batch) if type(batch) in (dict, list) else batch
         self._units.gives(seen, self.loader, None, batch)
         return batch

@@ -5,12 +5,16 @@ The same facts as a workload's (hotlap/inspect_workload.py), as far as a script 
 - `own_settings`: settings as the script has them by itself, its baseline
 - `unreached`: setting -> why it does not reach the script (hotlap/interpose/reach.py)
 - `script`: what was found in it (hotlap/interpose/seen.py), as plain data
+- `environment_written`: variables that torch reads at its import and that were written since; of no
+  effect in this process, which had imported it
+- `fresh`: whether this process had not imported torch before the script did
 - `scratch`: how its working folder was covered, what it wrote there until then, and which
   trackers it has imported, whose servers no copy covers
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
@@ -22,6 +26,7 @@ from torch.utils.data import IterableDataset, RandomSampler
 from hotlap import toolchain
 from hotlap.inspect_data import data_facts
 from hotlap.inspect_workload import sample_times, spawn_error
+from hotlap.interpose.environment_use import written
 from hotlap.interpose.guard import unguarded_main
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.pass_size import PassSize
@@ -30,7 +35,6 @@ from hotlap.interpose.seen import Seen
 from hotlap.loading import COUNTS, SWITCHES, given_settings
 from hotlap.script.attention import Attention
 from hotlap.script.follower import ScriptFollower
-from hotlap.script.timer import device_of
 from hotlap.settings import Settings, faults
 from hotlap.sides import shapes, size_bytes
 from hotlap.structure import batch_shapes, dataset_kind, model_digest
@@ -54,6 +58,7 @@ class Probe(ScriptFollower):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._attention = Attention(self.interposition.patches)
+        self._environment = dict(os.environ)
 
     def begin(self, loader: Any) -> None:
         """Training has begun."""
@@ -63,6 +68,7 @@ class Probe(ScriptFollower):
 
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """One more unit."""
+        self.besides()
         self._n_units += 1
         self._shapes.add(shapes(batch))
         self._batch = batch
@@ -82,7 +88,7 @@ class Probe(ScriptFollower):
 
     def _facts(self) -> dict[str, Any]:
         seen = self.seen
-        device = device_of(seen.device)
+        device = self.device
         return {
             **toolchain.versions(),
             **toolchain.device_facts(device),
@@ -95,6 +101,8 @@ class Probe(ScriptFollower):
             "own_settings": own_settings(seen, self._loader).to_dict(),
             "unreached": {n: why for n, why in reach(seen, self.imposed.override).items() if why},
             "script": seen.to_dict(),
+            "environment_written": written(self._environment, os.environ),
+            "fresh": bool((self.job.script or {}).get("fresh")),
             "scratch": {
                 "why_not": self.scratch.why_not,
                 "real": list(self.scratch.real),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import random
 import signal
 import sys
 import threading
@@ -48,6 +49,16 @@ def main(folder: Path) -> int:
     return 1
 
 
+def other_numbers() -> None:
+    """Seed anew what a fresh interpreter would have seeded by itself; torch begins with a constant.
+
+    Forked processes have their server's generators: all would draw the same names for their files.
+    """
+    random.seed()
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed()
+
+
 def imposed_on(job: Job) -> Imposed:
     """What the job's settings change in what the script does by itself."""
     script = job.script or {}
@@ -80,6 +91,7 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
         covered = scratch(Path.cwd())
     ending.hear_errors()
     allow_own_group()
+    other_numbers()
     begin(imposed, installed, observe=job.kind == "probe")
     sys.path.insert(0, "")  # the place that the script's folder takes
     code: Any = 0

@@ -95,14 +95,14 @@ def test_one_batch_stands_for_all_of_its_shape():
 def test_a_shape_comes_as_often_as_among_the_first_batches():
     sizes = [3, 3, 5, 3, 3, 7, 3, 5, 9, 9]
     held = hold([{"image": torch.zeros(1, n)} for n in sizes])
-    assert [batch["image"].shape[1] for batch in held.batches] == sizes[:MAX_HELD]
-    assert len({id(b["image"]) for b in held.batches}) == 3  # one of each in memory
+    assert [batch.again()["image"].shape[1] for batch in held.batches] == sizes[:MAX_HELD]
+    assert len(set(map(id, held.batches))) == 3  # one of each in memory
 
 
 def test_batches_in_memory_are_bounded(monkeypatch):
     monkeypatch.setattr("hotlap.sides.MAX_HELD_BYTES", 100)
     held = hold([torch.zeros(n) for n in (10, 20, 30, 40)])
-    assert [len(batch) for batch in held.batches] == [10, 20]
+    assert [len(batch.again()) for batch in held.batches] == [10, 20]
 
 
 def test_a_slow_loader_is_not_asked_for_ever():
@@ -115,6 +115,19 @@ def test_a_held_dict_can_be_taken_apart_and_comes_whole_again():
     batches = iter(hold([{"rows": torch.zeros(2)}]))
     assert next(batches).pop("rows") is not None
     assert "rows" in next(batches)
+
+
+def test_a_held_batch_comes_again_as_it_was_whatever_was_written_to_it():
+    batches = iter(hold([[torch.ones(2), "text"]]))
+    first, text = next(batches)
+    first.requires_grad_().sum().backward()
+    with torch.no_grad():
+        first.add_(1)
+    second, _ = next(batches)
+    assert second.tolist() == [1, 1] and text == "text"
+    assert second.grad is None and not second.requires_grad
+    second.resize_(1)
+    assert next(batches)[0].shape == (2,)
 
 
 def test_a_loader_without_a_batch_is_said():

@@ -8,6 +8,7 @@ from hotlap.settings import Settings
 from objectives import Throughput
 from studies import Budget, Lab, Rounds, ablate
 from studies.ablate import differing, without
+from studies.arm import ENDED_WHEN_NARROW, log_interval
 
 BASE = Settings()
 WHOLE = Settings(
@@ -88,7 +89,14 @@ def test_what_fails_without_a_setting_keeps_it(tmp_path):
         fails=lambda s: "oom" if s.num_workers and not s.pin_memory else "",
     )
     kept = {c.settings: c for c in ablation.contributions}[("pin_memory",)]
-    assert kept.kept and "without it: oom" in kept.reason
+    assert kept.kept and kept.reason.startswith("needed: without it oom in round 1: CUDA out of")
+    assert ablation.contributions[0] is kept  # it never ran, so there is no ratio
+
+
+def test_the_intervals_of_contributions_make_up_for_rounds_that_end_when_they_are_narrow(tmp_path):
+    ablation, _ = taken_apart(tmp_path, workers_only)
+    for c in ablation.contributions:
+        assert c.ratio == log_interval(c.whole.ratios(c.without), ENDED_WHEN_NARROW)
 
 
 def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):

@@ -40,8 +40,8 @@ def lab_of(runner, folder):
 
 def test_the_workloads_facts_come_from_a_probe_in_a_worker(tmp_path):
     events = ({"event": "started"}, {"event": "facts", "facts": {"device": "cpu"}})
-    runner = Answers(Run("ok", Measurement(()), events=events))
-    assert lab_of(runner, tmp_path).facts(10) == {"device": "cpu"}
+    runner = Answers(Run("ok", Measurement(()), events=events, process_start_s=2.5))
+    assert lab_of(runner, tmp_path).facts(10) == {"device": "cpu", "process_start_s": 2.5}
     assert runner.jobs[0].kind == "probe"
 
 
@@ -120,3 +120,27 @@ def test_a_trial_that_removes_the_studys_folder_ends_the_study(tmp_path):
     lab = lab_of(Removes(Run("ok", Measurement(()))), tmp_path / "study")
     with pytest.raises(StudyFailed, match="has removed the study's folder"):
         lab.measure("search", Settings(), 10)
+
+
+class Probes(Answers):
+    """A runner whose script is probed with what some package of its writes, or without."""
+
+    def run(self, job, folder, watch, timeout_s):
+        fresh = bool(job.script.get("fresh"))
+        facts = {"fresh": fresh, "environment_written": [] if fresh else ["OMP_NUM_THREADS"]}
+        self._run = Run("ok", Measurement(()), events=({"event": "facts", "facts": facts},))
+        return super().run(job, folder, watch, timeout_s)
+
+
+def test_a_script_that_writes_what_torch_reads_first_is_probed_again_and_run_in_fresh_processes(
+    tmp_path,
+):
+    runner, watching = Probes(None), Watching()
+    job = Job("", window=Window(), script={"target": "train.py", "fresh": False})
+    facts = Lab(runner, job, tmp_path, Throughput(), watching).facts(100)
+    assert facts == {"fresh": True}
+    assert [job.script["fresh"] for job in runner.jobs] == [False, True]
+    # A resumed study has kept the facts, and asks no probe.
+    lab = Lab(runner, job, tmp_path, Throughput(), watching)
+    lab.own_way({}, {}, facts["fresh"])
+    assert lab._job.script["fresh"] is True

@@ -1,6 +1,6 @@
 import pytest
 
-from hotlap.interpose.environment_use import MAX_ENTRIES, needs_fresh
+from hotlap.interpose.environment_use import MAX_ENTRIES, needs_fresh, written
 
 
 @pytest.fixture
@@ -122,3 +122,10 @@ def test_a_module_that_is_a_link_out_of_the_folder_is_looked_at_like_others(aske
     (tmp_path / "train" / "yaml.py").symlink_to("../common/other.py")
     (tmp_path / "common" / "other.py").write_text("")
     assert needs_fresh(str(tmp_path / "train" / "train.py"), False)
+
+
+def test_variables_that_were_written_and_matter_are_named():
+    before = {"OMP_NUM_THREADS": "1", "PATH": "a", "MKL_CBWR": "AUTO"}
+    after = {"OMP_NUM_THREADS": "2", "PATH": "b", "PYTORCH_CUDA_ALLOC_CONF": "x", "KMP_X": "1"}
+    assert written(before, after) == ["MKL_CBWR", "OMP_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF"]
+    assert written(after, after) == []

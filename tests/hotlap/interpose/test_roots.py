@@ -74,6 +74,7 @@ def test_an_evaluation_runs_in_the_script_s_own_precision(interpose):
     optimizer = optimizer_of(model)
     train(model, optimizer)
     calls = inputs_of(model.out)
+    model.eval()
     with torch.no_grad():
         model(IMAGES)
     assert calls[0][1].dtype == torch.float32

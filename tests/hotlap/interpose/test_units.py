@@ -60,6 +60,20 @@ def test_accumulation(script):
     assert script.seconds == [UNIT] + [ASK + FORWARD] * 3 + [UNIT]
 
 
+def test_accumulation_in_evaluation_mode(script):
+    """Statistics and dropout are frozen by it, as in much fine-tuning."""
+    script.begins(script.training)
+    for i in range(8):
+        script.takes(script.training)
+        script.forward(trains=False)
+        script.units.backward(0)
+        if i % 4 == 3:
+            script.step()
+    script.ends(script.training)
+    assert [n for n, _ in script.finished] == [BATCH] * 5
+    assert script.seconds == [UNIT] + [ASK + FORWARD] * 3 + [UNIT]
+
+
 def test_two_optimizers(script):
     script.begins(script.training)
     for i in range(5):

@@ -132,3 +132,26 @@ def test_an_evaluation_between_a_passs_begin_and_its_first_batch_is_no_training(
         script.train()
     script.ends(script.training)
     assert script.seconds == [UNIT] * 10
+
+
+def test_one_before_the_first_step_is_no_training_of_a_script_that_makes_its_batches(script):
+    with torch.no_grad():
+        script.evaluate(Loader(3))
+    for _ in range(3):
+        script.forward()
+        script.step()
+    assert script.begun[0] is None
+    assert [n for n, _ in script.finished] == [1] * 3
+
+
+def test_nor_of_one_that_fetches_its_batches_without_gradients(script):
+    with torch.no_grad():
+        script.evaluate(Loader(3))
+        script.begins(script.training)
+        for _ in range(5):
+            script.takes(script.training)
+            script.forward()
+            script.step()
+        script.ends(script.training)
+    assert script.begun[0] is script.training
+    assert script.seconds == [UNIT] * 5

@@ -1,7 +1,6 @@
 """Imposed workers are given up where they would change what a script trains, and it is told."""
 
 import os
-import sys
 import warnings
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from hotlap.interpose.state import changed, has_epochs, state
+from hotlap.interpose.state import has_epochs
 
 KEPT = {"num_workers": 1, "persistent_workers": True}
 
@@ -206,15 +205,3 @@ def test_a_module_that_trains_is_imported_anew_too(runs):
     runs.file("package/train.py", CLASS.format(""))
     done = runs.hotlap(SPAWN, "-m", "package.train")
     assert done.stdout == "end 2 1 None\n" and "works at module level" in done.stderr
-
-
-def test_a_state_is_data_and_not_caches_files_or_flags():
-    rows = Rows()
-    before = state(dataset=rows)
-    rows.cache[0], rows.file, rows.opened = [1], sys.stdout, True
-    assert changed(before, state(dataset=rows), data_only=True) == ""
-    assert changed(before, state(dataset=rows)) == "dataset.cache"
-    rows.weights = {"a": 1}
-    before = state(dataset=rows)
-    rows.weights["a"] = 2
-    assert changed(before, state(dataset=rows), data_only=True) == "dataset.weights"

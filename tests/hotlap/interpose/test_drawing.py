@@ -1,0 +1,73 @@
+"""Samples drawn in a forked process leave nothing behind here."""
+
+import os
+
+import pytest
+import torch
+
+from hotlap.interpose.drawing import asked_in_a_fork, changed_by_drawing
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+N = 100_000
+
+
+class Lines:
+    """Reads from one open file, as many datasets do."""
+
+    def __init__(self, path):
+        self.file = path.open("rb")
+
+    def __getitem__(self, i):
+        self.file.seek(N // 2 + i)
+        return torch.tensor(list(self.file.read(2)))
+
+    def close(self):
+        self.file.close()
+
+
+@pytest.fixture
+def lines(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(bytes(i % 251 for i in range(N)))
+    lines = Lines(path)
+    yield lines
+    lines.close()
+
+
+@pytest.mark.parametrize("keep", [lambda file: file, lambda file: [file], lambda file: {"a": file}])
+def test_a_reader_goes_on_where_it_was(lines, keep):
+    lines.kept = keep(lines.file)
+    assert lines.file.read(10) == bytes(range(10))
+    assert changed_by_drawing(lines, torch.stack) == ""
+    # What is buffered comes first, and then what follows it in the file.
+    assert lines.file.read(N - 10) == bytes(i % 251 for i in range(10, N))
+
+
+class Opens:
+    n_read = None
+
+    def __getitem__(self, i):
+        if self.n_read is None:
+            self.size = 8
+        self.n_read = 1
+        return torch.zeros(self.size)
+
+
+class Counts(Opens):
+    def __getitem__(self, i):
+        self.n_read = (self.n_read or 0) + 1
+        return torch.zeros(1)
+
+
+def test_what_the_first_sample_finds_out_is_no_change_and_a_count_is():
+    assert changed_by_drawing(Opens(), torch.stack) == ""
+    assert changed_by_drawing(Counts(), torch.stack) == "dataset.n_read"
+
+
+def test_one_that_hangs_or_fails_answers_nothing(monkeypatch):
+    monkeypatch.setattr("hotlap.interpose.drawing.TRY_S", 0.1)
+    read, write = os.pipe()
+    assert asked_in_a_fork(lambda: str(os.read(read, 1)), None) == ""  # nobody writes to it
+    assert asked_in_a_fork(lambda: str(1 // 0), None) == ""
+    os.close(read)
+    os.close(write)
