@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
-from conf.hand_on import go_on_with, next_commands, run_words  # noqa: E402
+from conf.hand_on import go_on_with, next_commands, run_words, script_origin  # noqa: E402
 from conf.job_key import study_key  # noqa: E402
 from conf.place import place_of  # noqa: E402
 from conf.recorded import header  # noqa: E402
@@ -225,7 +225,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "git_commit": commit,
             "study": study,
             "date": provenance.now(),
-            **({"script": shlex.join(run_words(config.words))} if script is not None else {}),
+            **({} if script is None else script_origin(config)),
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from conf.duration import seconds
 from conf.schema import TuneConfig
@@ -54,6 +55,14 @@ def script_run(config: TuneConfig, settings: Path) -> str | None:
     file = settings.resolve() if away else settings
     run = shlex.join(["python", "-m", "hotlap", "run", "--settings", str(file), *command])
     return f"cd {shlex.quote(config.cwd)} && {run}" if away else run
+
+
+def script_origin(config: TuneConfig) -> dict[str, Any]:
+    """What a frozen file says of the script it was tuned for, and its full run reads."""
+    origin: dict[str, Any] = {"script": shlex.join(run_words(config.words))}
+    if config.override:
+        origin["override"] = list(config.override)
+    return origin
 
 
 def go_on_with(folder: Path) -> str:

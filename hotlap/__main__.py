@@ -71,7 +71,7 @@ def run(words: list[str]) -> None:
     path, script = parse(words)
     imposed = Imposed.of_frozen(load_frozen(path))
     notes: list[Note] = []
-    restart(missing(imposed, notes))
+    restart(missing(imposed, notes), notes)
     begin(imposed)
     launch(script, lambda: tell_at_end(imposed, notes, path))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
-from hotlap.interpose.ending import tell_at_end
+from hotlap.interpose.ending import is_helper, tell_at_end
 from hotlap.notes import Note, logger
 
 if TYPE_CHECKING:
@@ -24,23 +24,28 @@ if TYPE_CHECKING:
 def autotune(path: str | Path) -> None:
     """Put a frozen file in force on this script, from here on.
 
-    What was made before (a DataLoader, a model that was called) stays as it is. Settings that come
-    too late, and those that find nothing to be put in force on, are logged as warnings.
+    A DataLoader that was made before stays as it is. Settings that come too late are logged as
+    warnings; those that find nothing to be put in force on are told when the process ends.
 
     Raises:
         FrozenFileError: The file cannot be read; all mistakes at once, each with its line.
     """
     imposed = Imposed.of_frozen(load_frozen(path))
     said: list[Note] = []
+    late, helps = "torch" in sys.modules, is_helper()
 
     def tell_late(interposition: Interposition) -> None:
+        if late:
+            interposition.take_up()
+        if helps:  # a worker that imports the script anew: told at its end, if it trains
+            return
         said.extend(interposition.notes)
         for note in said:
             logger.warning("hotlap: %s comes too late: %s", note["setting"], note["reason"])
 
     if begin(imposed, tell_late):
         tell_at_end(imposed, [], path, said)
-    else:
+    elif not helps:
         logger.warning(
             "hotlap: autotune(%s) does nothing: settings are in force in this process already", path
         )

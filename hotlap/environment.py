@@ -30,6 +30,13 @@ LIBRARY_PATTERNS = {
     "tcmalloc": ("libtcmalloc.so*", "libtcmalloc_minimal.so*"),
 }
 
+VARIABLES = {
+    "omp_wait_policy": ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
+    "allocator": ("LD_PRELOAD",),
+    "cuda_alloc_conf": ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
+}
+"""Setting -> variables without which it is not in force; torch sets thread counts itself, too."""
+
 
 def process_environment(settings: Settings, base: Mapping[str, str]) -> dict[str, str]:
     """The environment a training process must start with, over `base`.

@@ -6,13 +6,15 @@ Sources: PyTorch's notes on CUDA semantics (TF32), on CPU threading, and torch.b
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from typing import Any
 
 import torch
 
 from hotlap import environment
 from hotlap.errors import InvalidTrial
 from hotlap.notes import Note, one_line, tell
-from hotlap.settings import Settings
+from hotlap.settings import NAMES, Settings
 
 SDPA_SWITCHES = {
     "math": torch.backends.cuda.enable_math_sdp,
@@ -23,18 +25,22 @@ SDPA_SWITCHES = {
 """One switch for each attention kernel. They live in `backends.cuda`; the CPU reads them too."""
 
 
-def apply_process(settings: Settings) -> list[Note]:
+def apply_process(settings: Settings, names: Collection[str] = NAMES) -> list[Note]:
     """Put the process-wide part of `settings` in force; what could not be done comes back as notes.
 
     Call it before any other work: the inter-op thread count can be set only once, and first.
     Calling it again is harmless. Settings whose value is None or "default" touch nothing.
+
+    Args:
+        settings: What to put in force.
+        names: Backend flags that are not among them stay as they are.
     """
     notes: list[Note] = []
     _set_threads(settings, notes)
-    _set_precision(settings)
-    torch.backends.cudnn.benchmark = settings.cudnn_benchmark
-    torch.backends.cudnn.benchmark_limit = settings.cudnn_benchmark_limit
-    torch.backends.cudnn.deterministic = settings.cudnn_deterministic
+    _set_precision(settings, names)
+    for name in ("benchmark", "benchmark_limit", "deterministic"):
+        if f"cudnn_{name}" in names:
+            setattr(torch.backends.cudnn, name, getattr(settings, f"cudnn_{name}"))
     _choose_attention(settings.sdpa_backend)
     _check_environment(settings, notes)
     return notes
@@ -57,16 +63,18 @@ def _set_threads(settings: Settings, notes: list[Note]) -> None:
         )
 
 
-def _set_precision(settings: Settings) -> None:
+def _set_precision(settings: Settings, names: Collection[str]) -> None:
     # The legacy switches on purpose: after a write through the new ones (`fp32_precision`, torch
     # 2.9) every legacy read raises, in user code and in the compiler; after a legacy write both
-    # kinds of read work (pytorch#166387). A general new switch that is already set would win over
-    # "no TF32", so it goes back to its default.
-    for place in (torch.backends, torch.backends.cudnn):
-        if getattr(place, "fp32_precision", "none") != "none":
-            setattr(place, "fp32_precision", "none")  # noqa: B010  (older torch has no such name)
-    torch.set_float32_matmul_precision(settings.float32_matmul_precision)
-    torch.backends.cudnn.allow_tf32 = settings.cudnn_allow_tf32
+    # kinds of read work (pytorch#166387).
+    if "float32_matmul_precision" in names:
+        torch.set_float32_matmul_precision(settings.float32_matmul_precision)
+    cudnn: Any = torch.backends.cudnn
+    if "cudnn_allow_tf32" in names:
+        cudnn.allow_tf32 = settings.cudnn_allow_tf32
+        if not settings.cudnn_allow_tf32 and hasattr(cudnn, "conv"):
+            # "no TF32" is as good as unset to a general new switch; these win over that.
+            cudnn.conv.fp32_precision = cudnn.rnn.fp32_precision = "ieee"
 
 
 def _choose_attention(backend: str) -> None:
@@ -81,17 +89,12 @@ def _choose_attention(backend: str) -> None:
 def _check_environment(settings: Settings, notes: list[Note]) -> None:
     # These are read when a process starts. The runner starts it with them; a script started in
     # another way has to be told.
-    groups = {
-        "omp_wait_policy": ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
-        "allocator": ("LD_PRELOAD",),
-        "cuda_alloc_conf": ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
-    }
     try:
         wanted = environment.variables(settings, {})
     except InvalidTrial as error:
         tell(notes, "allocator", one_line(error))
         return
-    for setting, names in groups.items():
+    for setting, names in environment.VARIABLES.items():
         missing = [
             f"{name}={wanted[name]}"
             for name in names

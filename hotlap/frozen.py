@@ -102,7 +102,7 @@ def dump(path: str | Path, settings: Settings, provenance: Mapping[str, Any]) ->
     values = settings.to_dict()
     content = {
         "settings": {name: values[name] for name in NAMES if name in values},
-        "provenance": _plain(provenance),
+        "provenance": plain(provenance),
     }
     body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     script = provenance.get("script")
@@ -127,7 +127,7 @@ def differences(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> list
     now = _flat(facts)
     found: dict[str, str] = {}
     for name, words in MACHINE.items():
-        if name in then and name in now and _plain(then[name]) != _plain(now[name]):
+        if name in then and name in now and plain(then[name]) != plain(now[name]):
             old, new = _words(then[name]), _words(now[name])
             pair = f"was {old} when the settings were frozen and is {new} here"
             # Without a GPU the device's name is the CPU's: one sentence is enough.
@@ -237,18 +237,18 @@ def _repeated(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:
         seen.setdefault(key.value, line)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """As YAML and JSON know it: numpy's numbers, tuples and paths become plain data."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, bool) or value is None:
         return value
     for kind in (int, float, str):
         if isinstance(value, kind):
             return kind(value)
-    return _plain(value.item()) if hasattr(value, "item") else str(value)
+    return plain(value.item()) if hasattr(value, "item") else str(value)
 
 
 def _words(value: Any) -> str:

@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 
 from hotlap.apply import Applied
 from hotlap.batches import has_image_rank, to_device
+from hotlap.modules import layout_of
 from hotlap.precision import DTYPES, autocast
 
 
@@ -55,7 +56,7 @@ def batch_layouts(applied: Applied, batch: Any) -> list[tuple[tuple[int, ...], s
     """(shape, memory format) of each tensor in a flat batch, as the loss would see it."""
     moved = to_device(batch, applied.device, applied.settings)
     values = moved.values() if isinstance(moved, dict) else moved
-    return [(tuple(t.shape), _format(t)) for t in values if isinstance(t, torch.Tensor)]
+    return [(tuple(t.shape), layout_of(t)) for t in values if isinstance(t, torch.Tensor)]
 
 
 def _loader(loader: Any) -> dict[str, Any]:
@@ -77,16 +78,9 @@ def _loader(loader: Any) -> dict[str, Any]:
 
 
 def _layout(applied: Applied) -> dict[str, Any]:
-    formats = {_format(p) for p in applied.model.parameters() if has_image_rank(p)}
+    formats = {layout_of(p) for p in applied.model.parameters() if has_image_rank(p)}
     formats.discard("either")
     return {"memory_format": formats.pop()} if len(formats) == 1 else {}
-
-
-def _format(tensor: torch.Tensor) -> str:
-    last = has_image_rank(tensor) and tensor.is_contiguous(memory_format=torch.channels_last)
-    if last and tensor.is_contiguous():
-        return "either"  # one channel, or one pixel
-    return "channels_last" if last else "contiguous" if tensor.is_contiguous() else "other"
 
 
 def _kernel(applied: Applied) -> dict[str, Any]:

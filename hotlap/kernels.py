@@ -63,8 +63,9 @@ def optimizer(
 
     def again(loaded: Optimizer) -> None:
         set_kernel(loaded, settings, notes=notes)
+        follow_layout(loaded)
 
-    built.register_load_state_dict_post_hook(again)  # a checkpoint brings its own kernel along
+    built.register_load_state_dict_post_hook(again)  # a checkpoint brings its own along
     return set_kernel(built, settings, notes=notes)
 
 
@@ -103,6 +104,28 @@ def set_kernel(
     after = [{key: g.get(key) for key in kernel} for g in built.param_groups]
     _settle(built, moved=before != after)
     return built
+
+
+def leave_to_torch(built: Optimizer) -> None:
+    """Let torch choose the kernel, whatever this optimizer was built with."""
+    kernel: dict[str, Any] = {k: None for k in ("foreach", "fused") if k in built.defaults}
+    moved = any(group.get(key) is not None for group in built.param_groups for key in kernel)
+    for place in (built.defaults, *built.param_groups):
+        place.update(kernel)
+    _settle(built, moved)
+
+
+def follow_layout(built: Optimizer) -> None:
+    """Lay state that has its parameter's shape out as that parameter is.
+
+    A checkpoint brings the layout in which it was written. The fused kernels of a CPU go through
+    memory as it lies, so that each element would meet another one's average; those of CUDA refuse.
+    """
+    for parameter, state in built.state.items():
+        for name, value in state.items() if isinstance(state, dict) else ():
+            if _is_like(value, parameter) and value.stride() != parameter.stride():
+                laid_out = torch.empty_like(parameter, dtype=value.dtype, device=value.device)
+                state[name] = laid_out.copy_(value)
 
 
 def accepted(built: Optimizer) -> list[str]:
@@ -181,6 +204,12 @@ def _settle(built: Optimizer, moved: bool) -> None:
     if built.state and moved:
         # Loading puts `step` where the kernel wants it: on the device for fused.
         built.load_state_dict(built.state_dict())
+
+
+def _is_like(value: Any, parameter: Any) -> bool:
+    if not isinstance(value, torch.Tensor) or not isinstance(parameter, torch.Tensor):
+        return False
+    return value.shape == parameter.shape and value.layout == parameter.layout == torch.strided
 
 
 def _listed(parameters: Iterable[Any]) -> list[Any]:

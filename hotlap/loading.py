@@ -6,8 +6,9 @@ import ctypes
 import functools
 import inspect
 import multiprocessing
+import operator
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -21,6 +22,10 @@ LOADER_SETTINGS = ("num_workers", "pin_memory", *NEEDS_WORKERS)
 
 ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
 """DataLoader arguments that torch refuses, or that mean nothing, without worker processes."""
+
+COUNTS = ("num_workers", "prefetch_factor")
+SWITCHES = ("pin_memory", "persistent_workers", "in_order")
+"""DataLoader arguments that are settings."""
 
 
 def loader(
@@ -53,6 +58,19 @@ def arguments(
     _choose_order(settings.in_order, args, notes)
     _choose_threads(settings.worker_threads, args, notes)
     return args
+
+
+def given_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """DataLoader arguments that somebody gave, as settings: whole numbers of any kind, any truth.
+
+    A start method stays an argument; None stands for what is not given.
+
+    Raises:
+        TypeError: A count is no whole number.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    counts = {name: operator.index(given[name]) for name in COUNTS if name in given}
+    return counts | {name: bool(given[name]) for name in SWITCHES if name in given}
 
 
 class WorkerInit:

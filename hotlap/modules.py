@@ -10,6 +10,9 @@ from hotlap.batches import has_image_rank
 from hotlap.notes import Note, tell
 from hotlap.settings import Settings
 
+FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+"""Value of `memory_format` -> torch's own name for it."""
+
 
 def model(
     module: nn.Module,
@@ -38,16 +41,25 @@ def model(
     return module
 
 
-def lay_out(module: nn.Module) -> int:
-    """Make all 4-D parameters and buffers channels_last; returns how many there are.
+def lay_out(module: nn.Module, memory_format: str = "channels_last") -> int:
+    """Give all 4-D parameters and buffers this memory format; returns how many there are.
 
     One by one and not by `module.to(memory_format=...)`: that one fails as soon as a single
     parameter is 5-D, and on classes with a `.to()` of their own.
     """
     tensors = [*module.parameters(), *module.buffers()]
     images = [t for t in tensors if not is_lazy(t) and has_image_rank(t)]
+    wanted = FORMATS[memory_format]
     for tensor in images:
-        tensor.data = tensor.data.contiguous(memory_format=torch.channels_last)
+        tensor.data = tensor.data.contiguous(memory_format=wanted)
         if tensor.grad is not None:
-            tensor.grad.data = tensor.grad.data.contiguous(memory_format=torch.channels_last)
+            tensor.grad.data = tensor.grad.data.contiguous(memory_format=wanted)
     return len(images)
+
+
+def layout_of(tensor: torch.Tensor) -> str:
+    """The memory format of a tensor: contiguous, channels_last, either or other."""
+    last = has_image_rank(tensor) and tensor.is_contiguous(memory_format=torch.channels_last)
+    if last and tensor.is_contiguous():
+        return "either"  # one channel, or one pixel
+    return "channels_last" if last else "contiguous" if tensor.is_contiguous() else "other"

@@ -1,6 +1,7 @@
 """tune.py on a script of the user's own, as it is typed."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,42 @@ def test_the_baseline_is_the_script_as_it_is(tmp_path, done):
     if not Path(folder / "facts.json").read_text().count('"why_not": ""'):
         return  # no scratch copies on this machine
     assert not (tmp_path / "checkpoint").exists()
+
+
+HYDRA = """
+import hydra
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+@hydra.main(version_base=None, config_path="conf", config_name="config")
+def main(config):
+    assert (config.lr, config.name) == (0.02, "a=b, c"), config
+    rows = TensorDataset(torch.randn(256, 8), torch.randn(256, 1))
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=config.lr)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1.0)
+    for epoch in range(int(1e6)):
+        for x, y in DataLoader(rows, batch_size=8, shuffle=True):
+            optimizer.zero_grad()
+            scaler.scale(nn.functional.mse_loss(model(x), y)).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_script_with_hydra_and_a_scaler_that_is_overridden(tmp_path, done):
+    (tmp_path / "train.py").write_text(HYDRA)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "config.yaml").write_text("lr: 0.5\nname: x\n")
+    words = ["script=train.py", "search_space=[amp]", "override=[amp]", *QUICK]
+    done(tmp_path, *words, "--", "lr=0.02", "name='a=b, c'")
+    (folder,) = (tmp_path / "outputs" / "train").iterdir()
+    trials = [path.read_text() for path in (folder / "trials").glob("*/job.json")]
+    assert any('"amp": "bf16"' in text for text in trials)
+    found = frozen.load_frozen(folder / "frozen.yaml")
+    assert found.provenance["override"] == ["amp"]
+    assert shlex.split(found.provenance["script"]) == ["train.py", "lr=0.02", "name='a=b, c'"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import sys
 from collections.abc import Sequence
@@ -19,22 +20,27 @@ def tell_at_end(
 ) -> None:
     """Say it on standard error when this process ends by itself; at once if nothing is imposed.
 
+    A process of `multiprocessing` (a loader's worker that imports the script anew) has something to
+    say only if it trains.
+
     Args:
         imposed: What was to be in force.
         notes: What is known already; told with the rest.
         path: The settings file.
         said: What was told already, and is not told again; may grow until then.
     """
-    process = os.getpid()
+    process, helps = os.getpid(), is_helper()
 
     def tell() -> None:
-        if os.getpid() == process:  # a process that the script forked has an end of its own
+        if os.getpid() != process:  # forked by the script: it has an end of its own
+            return
+        if not helps or _trained():
             for line in lines(imposed, notes, said):
                 print(line, file=sys.stderr)
 
     if imposed.names:
         atexit.register(tell)
-    else:
+    elif not helps:
         print(
             f"hotlap: nothing to put in force: {path} has PyTorch's defaults, and its provenance "
             "lists no setting as tuned",
@@ -42,10 +48,19 @@ def tell_at_end(
         )
 
 
+def is_helper() -> bool:
+    """Whether `multiprocessing` started this process, or imports the script for others just now."""
+    process = multiprocessing.current_process()
+    # The first is known only after the import of the script, the second is unset by then.
+    return multiprocessing.parent_process() is not None or getattr(process, "_inheriting", False)
+
+
 def lines(imposed: Imposed, notes: Sequence[Note], said: Sequence[Note]) -> list[str]:
     """One line for each imposed setting that was not in force somewhere."""
     interposition = active()
-    told = [*notes, *(interposition.notes if interposition else [])]
+    names = {note["setting"] for note in notes}
+    later = interposition.notes if interposition else []
+    told = [*notes, *(note for note in later if note["setting"] not in names)]
     names = {note["setting"] for note in told}
     seen = interposition.seen if interposition else None
     told += [note for note in unreached(imposed, seen) if note["setting"] not in names]
@@ -54,3 +69,8 @@ def lines(imposed: Imposed, notes: Sequence[Note], said: Sequence[Note]) -> list
         for note in told
         if note not in said
     ]
+
+
+def _trained() -> bool:
+    interposition = active()
+    return interposition is not None and interposition.seen.n_steps > 0

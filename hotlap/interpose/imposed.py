@@ -45,21 +45,17 @@ class Imposed:
 
     @classmethod
     def of_frozen(cls, frozen: Frozen) -> Imposed:
-        """Impose what a frozen file changes.
+        """Impose what a frozen file changes, over what it was found to win over.
 
         Raises:
-            FrozenFileError: Its provenance.tuned is no list.
+            FrozenFileError: Its provenance.tuned or provenance.override is no list.
         """
-        tuned = frozen.provenance.get("tuned") or []
-        if not isinstance(tuned, list):
-            raise FrozenFileError(
-                f"{frozen.path}: provenance.tuned is {tuned!r}; it has to be a list of settings, "
-                "like [num_workers, amp]; correct it, or take the line away"
-            )
-        names = {name for name in tuned if name in NAMES}
+        names = set(_listed(frozen, "tuned"))
         if not frozen.provenance.get("script"):
             names.update(frozen.settings.changed())
-        return cls(frozen.settings, _meaningful(frozen.settings, names))
+        return cls(
+            frozen.settings, _meaningful(frozen.settings, names), _listed(frozen, "override")
+        )
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
@@ -73,9 +69,23 @@ class Imposed:
         wanted = {name: getattr(self.settings, name) for name in names if name in self.names}
         return replace(own, **wanted)
 
+    def without(self, names: Iterable[str]) -> Imposed:
+        """The same, less these names."""
+        return replace(self, names=self.names.difference(names))
+
     def alone(self) -> Settings:
         """What is imposed over PyTorch's defaults."""
         return self.over(Settings())
+
+
+def _listed(frozen: Frozen, key: str) -> frozenset[str]:
+    values = frozen.provenance.get(key) or []
+    if not isinstance(values, list):
+        raise FrozenFileError(
+            f"{frozen.path}: provenance.{key} is {values!r}; it has to be a list of settings, "
+            "like [num_workers, amp]; correct it, or take the line away"
+        )
+    return frozenset(name for name in values if name in NAMES)
 
 
 def _meaningful(settings: Settings, names: Iterable[str]) -> frozenset[str]:

@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.loaders import Loaders
+from hotlap.interpose.made_before import made_before
 from hotlap.interpose.optimizers import Optimizers
 from hotlap.interpose.own_ways import OwnWays
 from hotlap.interpose.patches import Patches
@@ -18,7 +19,8 @@ from hotlap.interpose.place import Places
 from hotlap.interpose.roots import Roots
 from hotlap.interpose.seen import Seen
 from hotlap.interpose.switches import Switches
-from hotlap.notes import Note
+from hotlap.loading import LOADER_SETTINGS
+from hotlap.notes import Note, tell
 
 
 class Interposition:
@@ -38,6 +40,7 @@ class Interposition:
     """
 
     def __init__(self, imposed: Imposed, observe: bool = False) -> None:
+        self._imposed = imposed
         self.seen = Seen()
         self.notes: list[Note] = []
         self.patches = Patches()
@@ -62,6 +65,22 @@ class Interposition:
         ):
             part.install(self.patches)
         return self
+
+    def take_up(self) -> None:
+        """Take up what the script made before, as far as that is possible: its optimizers."""
+        found = made_before()
+        for optimizer in found.optimizers:
+            self._optimizers.take_up(optimizer)
+        if found.scalers:
+            self.seen.own.setdefault("scaler", "made before hotlap began")
+        if found.loaders:
+            reason = (
+                f"the script has made DataLoaders already ({len(found.loaders)}), and these stay "
+                "as they are; put the line above them"
+            )
+            for name in LOADER_SETTINGS:
+                if name in self._imposed:
+                    tell(self.notes, name, reason)
 
     def roots(self) -> list[torch.nn.Module]:
         """The roots that are alive."""

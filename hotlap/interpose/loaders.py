@@ -26,7 +26,7 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.workers import Workers
-from hotlap.loading import LOADER_SETTINGS, arguments
+from hotlap.loading import LOADER_SETTINGS, arguments, given_settings
 from hotlap.notes import Note, tell
 from hotlap.settings import Settings
 
@@ -240,9 +240,7 @@ class Loaders:
 
 def _own_settings(own: dict[str, Any]) -> Settings:
     """A script's own loader arguments as settings; a start method stays an argument."""
-    names = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor", "in_order")
-    given = {name: own[name] for name in names if own.get(name) is not None}
-    return Settings.from_dict(given)
+    return Settings.from_dict(given_settings(own))
 
 
 def _shuffles(own: dict[str, Any]) -> bool:

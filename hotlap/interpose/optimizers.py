@@ -21,7 +21,7 @@ from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.seen import OptimizerSeen, Seen
-from hotlap.kernels import accepted, set_kernel
+from hotlap.kernels import accepted, leave_to_torch, set_kernel
 from hotlap.notes import Note
 
 
@@ -29,7 +29,7 @@ class Optimizers:
     """Watches all optimizers, and imposes the kernel on them.
 
     Args:
-        imposed: optimizer_kernel is read.
+        imposed: optimizer_kernel is read; `default` is torch's own choice, over the script's.
         notes: Gets a note for each parameter group that refuses the kernel.
         seen: Gets each optimizer at its first step.
         observe: Whether to try, after its first step, which kernels each optimizer takes.
@@ -46,6 +46,7 @@ class Optimizers:
         made: Callable[[Optimizer], None],
         stepped: Callable[[], None],
     ) -> None:
+        self._kernel_imposed = "optimizer_kernel" in imposed
         self._settings = imposed.alone()
         self._notes = notes
         self._seen = seen
@@ -64,13 +65,17 @@ class Optimizers:
         def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
             make(self, *args, **kwargs)
             if not watcher._trying:
-                watcher._seen.n_optimizers_made += 1
-                watcher._made(self)
+                watcher.take_up(self)
 
         watcher = self
         patches.put(Optimizer, "__init__", __init__)
         patches.on_undo(register_optimizer_step_pre_hook(self._before).remove)
         patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
+
+    def take_up(self, optimizer: Optimizer) -> None:
+        """There is an optimizer of the script's."""
+        self._seen.n_optimizers_made += 1
+        self._made(optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._trying:
@@ -82,7 +87,7 @@ class Optimizers:
         seen = OptimizerSeen(type(optimizer).__name__, own_kernel=_own_kernel(optimizer))
         self._known[optimizer] = seen
         self._seen.optimizers.append(seen)
-        if self._settings.optimizer_kernel == "default":
+        if not self._kernel_imposed:
             return
         self._choose(optimizer)
         # A checkpoint brings its own kernel along.
@@ -101,6 +106,9 @@ class Optimizers:
             self.listener.stepped(optimizer)
 
     def _choose(self, optimizer: Optimizer) -> None:
+        if self._settings.optimizer_kernel == "default":
+            leave_to_torch(optimizer)
+            return
         self._on_twins(lambda: set_kernel(optimizer, self._settings, notes=self._notes))
 
     def _on_twins(self, action: Callable[[], object]) -> None:

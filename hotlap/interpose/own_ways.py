@@ -32,10 +32,17 @@ class OwnWays:
         compile_module: Any = nn.Module.compile
 
         @functools.wraps(compile_any)
-        def compile(*args: Any, **kwargs: Any) -> Any:
-            ways._heard("compile", sys._getframe(1))
+        def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
+            frame = sys._getframe(1)
+            ways._heard("compile", frame)
             with roots.asleep():  # it keeps the module's bound __call__
-                return compile_any(*args, **kwargs)
+                made = compile_any(model, *args, **kwargs)
+            if not ways._places.is_script(frame):
+                return made
+            place = ways._places.of(frame)
+            if model is None:  # a decorator with arguments
+                return lambda model: ways._follow(made(model), model, place)
+            return ways._follow(made, model, place)
 
         @functools.wraps(compile_module)
         def compile_in_place(self: nn.Module, *args: Any, **kwargs: Any) -> None:
@@ -45,6 +52,22 @@ class OwnWays:
 
         patches.put(torch, "compile", compile)
         patches.put(nn.Module, "compile", compile_in_place)
+
+    def _follow(self, made: Any, model: Any, place: str) -> Any:
+        """What the script gets for `model`, which torch has compiled into `made`."""
+        if isinstance(model, nn.Module):
+            self._roots.compiled_into(made, model)
+            return made
+        if made is model:  # compiling is switched off
+            return made
+        roots = self._roots
+
+        @functools.wraps(made)
+        def apart(*args: Any, **kwargs: Any) -> Any:
+            with roots.within(place):
+                return made(*args, **kwargs)
+
+        return apart
 
     def _hear_enabled(self, patches: Patches, kind: Any, name: str) -> None:
         make: Any = kind.__init__

@@ -7,10 +7,10 @@ unless `override` names the setting.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from hotlap.interpose.imposed import Imposed
-from hotlap.interpose.seen import OptimizerSeen, Seen
+from hotlap.interpose.seen import OptimizerSeen, RootSeen, Seen
 from hotlap.notes import Note
 from hotlap.settings import NAMES
 
@@ -50,14 +50,24 @@ def unreached(imposed: Imposed, seen: Seen | None) -> list[Note]:
     if seen is None:
         return [_note(name, "the script never imported torch") for name in sorted(imposed.names)]
     reasons = reach(seen, imposed.override)
-    for name in MODEL:
-        if seen.roots:  # what was done to them counts, and not what else the script may do
-            refused = [root.refused.get(name, "") for root in seen.roots]
-            reasons[name] = refused[0] if all(refused) else ""
-    if seen.roots and not reasons["amp"]:
-        if all(root.n_forwards and root.n_own_autocast == root.n_forwards for root in seen.roots):
+    if "function" not in seen.own:
+        for name in MODEL if seen.roots else ():
+            reasons[name] = _refused(name, seen.roots)  # whatever else the script may do
+        if not reasons["amp"] and "amp" not in imposed.override and _has_autocast(seen.roots):
             reasons["amp"] = "each forward pass is in an autocast of the script's own"
     return [_note(name, reasons[name]) for name in NAMES if name in imposed and reasons[name]]
+
+
+def _refused(name: str, roots: Sequence[RootSeen]) -> str:
+    refused = [root.refused[name] for root in roots if name in root.refused]
+    if not refused:
+        return ""
+    return refused[0] + ("; elsewhere it is in force" if len(refused) < len(roots) else "")
+
+
+def _has_autocast(roots: Sequence[RootSeen]) -> bool:
+    """Whether all training forward passes were in an autocast of the script's own."""
+    return bool(roots) and all(0 < root.n_forwards == root.n_own_autocast for root in roots)
 
 
 def _reason(name: str, seen: Seen, override: Collection[str]) -> str:
@@ -92,6 +102,8 @@ def _loader(name: str, seen: Seen, override: Collection[str]) -> str:
 def _model(name: str, seen: Seen, override: Collection[str]) -> str:
     if not seen.n_optimizers_made:
         return "no torch.optim optimizer seen, so it is not known which module is trained"
+    if place := seen.own.get("function"):
+        return f"the model is called within a function that the script compiles itself ({place})"
     if not seen.roots:
         if place := seen.own.get("thread"):
             return f"the model is called in another thread than its optimizer was made in ({place})"
@@ -101,18 +113,17 @@ def _model(name: str, seen: Seen, override: Collection[str]) -> str:
             names = ", ".join(sorted({root.name for root in seen.roots}))
             return f"{names} has no 4-D parameter that could be channels_last"
         return ""
-    if name in override:
-        return ""
-    if name == "compile_mode" and "compile" in seen.own:
+    if name == "compile_mode" and name not in override and "compile" in seen.own:
         return f"the script compiles by itself ({seen.own['compile']})"
-    if name == "amp":
-        for kind, word in (("autocast", "an autocast"), ("scaler", "a GradScaler")):
-            if kind in seen.own:
-                return f"the script has {word} of its own ({seen.own[kind]})"
-        dtypes = sorted({dtype for root in seen.roots for dtype in root.dtypes})
-        if dtypes != ["float32"]:
-            return f"the model has parameters in {', '.join(dtypes)}"
-    return ""
+    return _amp(seen, override) if name == "amp" else ""
+
+
+def _amp(seen: Seen, override: Collection[str]) -> str:
+    for kind, word in (("autocast", "an autocast"), ("scaler", "a GradScaler")):
+        if kind in seen.own and "amp" not in override:
+            return f"the script has {word} of its own ({seen.own[kind]})"
+    dtypes = sorted({dtype for root in seen.roots for dtype in root.dtypes})
+    return "" if dtypes == ["float32"] else f"the model has parameters in {', '.join(dtypes)}"
 
 
 def _kernel(seen: Seen) -> str:

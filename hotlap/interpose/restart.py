@@ -15,6 +15,9 @@ from hotlap.errors import InvalidTrial
 from hotlap.interpose.imposed import Imposed
 from hotlap.notes import Note, one_line, tell
 
+MARK = "_HOTLAP_STARTED_ANEW"
+"""Stands in the environment from one start to the next, and never longer."""
+
 
 def missing(imposed: Imposed, notes: list[Note]) -> dict[str, str]:
     """Variables that the imposed settings need and this process does not have.
@@ -27,18 +30,31 @@ def missing(imposed: Imposed, notes: list[Note]) -> dict[str, str]:
         wanted = environment.variables(imposed.alone(), os.environ)
     except InvalidTrial as error:
         tell(notes, "allocator", one_line(error))
-        alone = {"allocator": "default"}
-        values = {name: imposed.value(name) for name in imposed.names} | alone
-        wanted = environment.variables(Imposed.of(values).alone(), os.environ)
+        wanted = environment.variables(imposed.without(["allocator"]).alone(), os.environ)
     return {name: value for name, value in wanted.items() if not _has(name, value)}
 
 
-def restart(variables: dict[str, str]) -> None:
-    """Begin this very command again with `variables`; returns only if there are none."""
-    if variables:
+def restart(variables: dict[str, str], notes: list[Note]) -> None:
+    """Begin this very command again with `variables`, once; returns if there are none.
+
+    Args:
+        variables: What `missing` has found.
+        notes: Gets a note for each setting whose variables are missing after that start, too.
+    """
+    again = os.environ.pop(MARK, None) is not None
+    if variables and not again:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, **variables})
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **variables, MARK: "1"})
+    for setting, names in environment.VARIABLES.items():
+        lost = " ".join(f"{name}={variables[name]}" for name in names if name in variables)
+        if lost:
+            tell(
+                notes,
+                setting,
+                f"it needs {lost} in the environment, and something that Python runs at its start "
+                "(sitecustomize, a .pth file) has set it otherwise: take that out",
+            )
 
 
 def _has(name: str, value: str) -> bool:

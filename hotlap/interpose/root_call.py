@@ -15,11 +15,12 @@ import torch
 from torch import nn
 
 from hotlap.batches import has_image_rank
+from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import mapped
 from hotlap.interpose.seen import RootSeen
+from hotlap.modules import FORMATS
 from hotlap.precision import DTYPES, autocast
-from hotlap.settings import Settings
 
 Call = Callable[..., Any]
 
@@ -34,7 +35,7 @@ class RootCall:
     Args:
         module: The root; not kept alive.
         inner: Its own compiled function if it had one, else None.
-        settings: memory_format, amp and compile_mode are read.
+        imposed: memory_format, amp and compile_mode are read.
         seen: Its forward passes are counted.
         listener: Hears of each call.
     """
@@ -43,20 +44,22 @@ class RootCall:
         self,
         module: nn.Module,
         inner: Call | None,
-        settings: Settings,
+        imposed: Imposed,
         seen: RootSeen,
         listener: Listener | None = None,
     ) -> None:
         self._module = weakref.ref(module)
         self.inner = inner
-        self._settings = settings
+        self._settings = settings = imposed.alone()
         self.seen = seen
         self._listener = listener
-        self._last = settings.memory_format == "channels_last"
+        self._format = FORMATS.get(imposed.value("memory_format"))
         self._amp = settings.amp != "none"
+        self._amp_wins = "amp" in imposed.override
         self._compiled: Call | None = None
         if settings.compile_mode != "none":
-            self._compiled = torch.compile(module._call_impl, mode=settings.compile_mode)
+            within = getattr(module, "_orig_mod", module)  # not what the script has compiled
+            self._compiled = torch.compile(within._call_impl, mode=settings.compile_mode)
         self._entered = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -70,21 +73,34 @@ class RootCall:
         if self._listener is not None:
             self._listener.forward(module, torch.is_grad_enabled() and module.training)
         try:
-            if self._last:
-                args, kwargs = mapped(args, _channels_last), mapped(kwargs, _channels_last)
+            if self._format is not None:
+                args, kwargs = mapped(args, self._laid_out), mapped(kwargs, self._laid_out)
             if not torch.is_grad_enabled():
                 return self._without_gradients(plain, args, kwargs)
             self.seen.n_forwards += 1
             call = self._compiled or plain
-            own_autocast = torch.is_autocast_enabled(self.seen.device)
-            self.seen.n_own_autocast += own_autocast
-            if not self._amp or own_autocast:
-                return call(*args, **kwargs)
-            with autocast(self._settings, self.seen.device):
-                out = call(*args, **kwargs)
-            return mapped(out, self._float32)
+            self.seen.n_own_autocast += torch.is_autocast_enabled(self.seen.device)
+            return self._cast(call, args, kwargs) if self._amp else call(*args, **kwargs)
         finally:
             self._entered = False
+
+    def _cast(self, call: Call, args: Any, kwargs: Any) -> Any:
+        """Call it in the imposed precision, unless an autocast of the script's own has to stay."""
+        own = torch.is_autocast_enabled(self.seen.device)
+        if own and not self._amp_wins:
+            return call(*args, **kwargs)
+        if own:  # both keep the weights that they have cast in one place, whatever their dtype
+            torch.clear_autocast_cache()
+        with autocast(self._settings, self.seen.device):
+            out = call(*args, **kwargs)
+        if own:
+            torch.clear_autocast_cache()
+        return mapped(out, self._float32)
+
+    def _laid_out(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self._format is None or not has_image_rank(tensor):
+            return tensor
+        return tensor.contiguous(memory_format=self._format)
 
     def _float32(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.float() if tensor.dtype == DTYPES[self._settings.amp] else tensor
@@ -97,18 +113,8 @@ class RootCall:
         """
         module = self._module()
         trains = module is not None and module.training
-        if not (self._amp and trains) or torch.is_autocast_enabled(self.seen.device):
-            return plain(*args, **kwargs)
-        with autocast(self._settings, self.seen.device):
-            out = plain(*args, **kwargs)
-        return mapped(out, self._float32)
+        return self._cast(plain, args, kwargs) if self._amp and trains else plain(*args, **kwargs)
 
     # A copy or a pickle that takes the whole __dict__ gets None here, torch's own default.
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()
-
-
-def _channels_last(tensor: torch.Tensor) -> torch.Tensor:
-    if not has_image_rank(tensor):
-        return tensor
-    return tensor.contiguous(memory_format=torch.channels_last)

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -30,22 +29,16 @@ from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
+from hotlap.interpose.refusals import refusals
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
 from hotlap.interpose.twins import TwinCall, Twins, put_back
-from hotlap.modules import lay_out
-from hotlap.settings import Settings
+from hotlap.kernels import follow_layout
+from hotlap.modules import lay_out, layout_of
 
 MAX_WATCHED_STEPS = 20
 """After so many optimizer steps without a new optimizer a root that was not called yet, or
 parameters that no module holds, are waited for no longer."""
-
-MODEL_SETTINGS = ("memory_format", "amp", "compile_mode")
-
-FP16 = (
-    "fp16 needs gradients scaled by a GradScaler between the script's own backward pass and its "
-    "own optimizer step, and there is no safe place for it; take amp=bf16"
-)
 
 
 class Roots:
@@ -60,6 +53,8 @@ class Roots:
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
+        self._function = ""  # called since the last step: where the script has compiled it
+        self._n_forwards = 0  # before that step
         self._twins_of: WeakSet[nn.Module] = WeakSet()
         self._twin_kinds: set[Any] = set()
         self.looked_s = 0.0  # for twins, within a step of the script
@@ -72,6 +67,8 @@ class Roots:
 
         @functools.wraps(plain)
         def outermost(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():  # within a function compiled before hotlap began
+                return plain(self, *args, **kwargs)
             if threading.get_ident() != roots._thread:
                 roots._elsewhere(sys._getframe(1))
                 return plain(self, *args, **kwargs)
@@ -89,12 +86,15 @@ class Roots:
         self._optimizers.add(optimizer)
         self._thread = threading.get_ident()  # a script may train in a thread of its own
         self._n_watched = 0
+        if "memory_format" in self._imposed:
+            optimizer.register_load_state_dict_post_hook(follow_layout)
         if not self._watching:
             self._watching = True
             self._set(self._outermost)
 
     def stepped(self) -> None:
         """An optimizer stepped; stop watching when there is nothing left to find."""
+        self._look_for_forwards()
         if not self._watching:
             return
         self._n_watched += 1
@@ -118,6 +118,9 @@ class Roots:
     @contextlib.contextmanager
     def asleep(self) -> Iterator[None]:
         """Torch's own `Module.__call__` meanwhile."""
+        if not self._watching:
+            yield
+            return
         before: Any = nn.Module.__call__
         self._set(self._plain)
         try:
@@ -126,10 +129,35 @@ class Roots:
             if self._watching:  # else the last root was found meanwhile
                 self._set(before)
 
+    @contextlib.contextmanager
+    def within(self, place: str) -> Iterator[None]:
+        """Meanwhile a function runs that the script has compiled at `place`.
+
+        A compiler that traces it must not meet anything of ours in a module that it calls, and so
+        what is imposed on that module is not in force there.
+        """
+        if torch.is_grad_enabled():
+            self._function = place
+        with self.asleep():
+            yield
+
     def compiled_again(self, module: nn.Module) -> None:
         """The script has compiled `module` in place, which took a RootCall's place."""
         if (call := self._calls.get(module)) is not None:
             self._adopt(module, call.seen)
+
+    def compiled_into(self, outer: nn.Module, module: nn.Module) -> None:
+        """The script has compiled `module`, and calls `outer` from now on."""
+        if outer is not module and (call := self._calls.pop(module, None)) is not None:
+            put_back(module, call.inner)
+            self._adopt(outer, call.seen)
+
+    def _look_for_forwards(self) -> None:
+        """Between two steps no root was called, but a function that the script has compiled."""
+        n_forwards = sum(call.seen.n_forwards for call in self._calls.values())
+        if self._function and n_forwards == self._n_forwards:
+            self._seen.own.setdefault("function", self._function)
+        self._function, self._n_forwards = "", n_forwards
 
     def _find_twins(self) -> None:
         # A script may make copies and optimizers at each step, and looking takes its time.
@@ -176,6 +204,7 @@ class Roots:
             dtypes=sorted({str(p.dtype).removeprefix("torch.") for p in floats}),
             input_ranks=[t.dim() for t in tensors([args, kwargs])],
             has_images=any(has_image_rank(p) for p in parameters),
+            memory_format=_own_layout(parameters),
         )
         self._seen.roots.append(seen)
         self._adopt(module, seen)
@@ -184,33 +213,19 @@ class Roots:
         inner = module.__dict__.get("_compiled_call_impl")
         if isinstance(inner, TwinCall):  # a copy that is trained after all
             inner = inner.inner
-        settings = self._settings(module, seen, inner)
-        if settings.memory_format == "channels_last":
-            lay_out(module)
-        call = RootCall(module, inner, settings, seen, self.listener)
+        seen.refused = refusals(module, inner, seen, self._imposed, self._seen.own)
+        imposed = self._imposed.without(seen.refused)
+        if "memory_format" in imposed:
+            lay_out(module, imposed.settings.memory_format)
+            for optimizer in self._optimizers:
+                follow_layout(optimizer)
+        call = RootCall(module, inner, imposed, seen, self.listener)
         # Not by setattr: a module that wraps another hands attributes on to it.
         module.__dict__["_compiled_call_impl"] = call
         self._calls[module] = call
 
-    def _settings(self, module: nn.Module, seen: RootSeen, inner: Any) -> Settings:
-        """What can be put in force on this root; the rest is written down as refused."""
-        settings = self._imposed.over(Settings(), MODEL_SETTINGS)
-        own = self._seen.own
-        reasons = {}
-        if settings.memory_format == "channels_last" and not seen.has_images:
-            reasons["memory_format"] = f"{seen.name} has no 4-D parameter"
-        if settings.amp == "fp16":
-            reasons["amp"] = FP16
-        elif settings.amp != "none" and seen.dtypes != ["float32"]:
-            reasons["amp"] = f"{seen.name} has parameters in {', '.join(seen.dtypes)}"
-        elif settings.amp != "none" and "amp" not in self._imposed.override:
-            if place := own.get("autocast") or own.get("scaler"):
-                reasons["amp"] = f"the script has a precision of its own ({place}), which stays"
-        if settings.compile_mode != "none":
-            if inner is not None or hasattr(module, "_orig_mod"):
-                place = own.get("compile", "")
-                reasons["compile_mode"] = f"the script compiles {seen.name} itself ({place})"
-            elif isinstance(module, torch.jit.ScriptModule):
-                reasons["compile_mode"] = f"{seen.name} is a TorchScript module"
-        seen.refused = reasons
-        return replace(settings, **{name: getattr(Settings(), name) for name in reasons})
+
+def _own_layout(parameters: list[nn.Parameter]) -> str:
+    images = [parameter for parameter in parameters if has_image_rank(parameter)]
+    last = any(layout_of(parameter) == "channels_last" for parameter in images)
+    return "channels_last" if last else "contiguous"

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hotlap.frozen import plain
+
 
 @dataclass
 class LoaderSeen:
@@ -61,6 +63,7 @@ class RootSeen:
         dtypes: Of its floating-point parameters.
         input_ranks: Dimensions of each tensor of its first call.
         has_images: Whether it has a 4-D parameter, which channels_last needs.
+        memory_format: Of its 4-D parameters, as the script has laid them out.
         n_forwards: Calls with gradients enabled.
         n_own_autocast: Those of them within an autocast of the script's own.
         refused: Setting -> why it was not put in force here.
@@ -71,6 +74,7 @@ class RootSeen:
     dtypes: list[str]
     input_ranks: list[int]
     has_images: bool
+    memory_format: str = "contiguous"
     n_forwards: int = 0
     n_own_autocast: int = 0
     refused: dict[str, str] = field(default_factory=dict)
@@ -115,7 +119,8 @@ class Seen:
         roots: In the order of their first call.
         optimizers: In the order of their first step.
         own: What the script decides itself ("autocast", "scaler", "compile", "deterministic",
-            "thread": a call of a module in another thread) and where.
+            "thread": a call of a module in another thread, "function": a function that it has
+            compiled and that calls the module) and where.
         sets: Flags and threads that it set, the last value of each.
         n_optimizers_made: Optimizers that it made, stepping or not.
         n_steps: Optimizer steps in all.
@@ -147,4 +152,4 @@ class Seen:
 
     def to_dict(self) -> dict[str, Any]:
         """As data that JSON can hold."""
-        return asdict(self)
+        return {name: plain(value) for name, value in asdict(self).items()}

@@ -21,22 +21,6 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.seen import Seen, SetSeen
 from hotlap.notes import Note, tell
-from hotlap.settings import Settings
-
-PROCESS_SETTINGS = (
-    "intraop_threads",
-    "interop_threads",
-    "float32_matmul_precision",
-    "cudnn_allow_tf32",
-    "cudnn_benchmark",
-    "cudnn_benchmark_limit",
-    "cudnn_deterministic",
-    "sdpa_backend",
-    "omp_wait_policy",
-    "allocator",
-    "cuda_alloc_conf",
-)
-"""What `hotlap.flags.apply_process` puts in force."""
 
 CUDNN = {
     "benchmark": "cudnn_benchmark",
@@ -58,14 +42,12 @@ class Switches:
         self._seen = seen
         self._places = places
         self._pid = os.getpid()
-        self._before = _current()
+        self._before = {name: _flag(name) for name in AGAINST_DETERMINISM}
         self._released: set[str] = set()
 
     def put(self) -> None:
         """Put what is imposed in force; nothing imposed, nothing touched."""
-        if any(name in self._imposed for name in PROCESS_SETTINGS):
-            wanted = self._imposed.over(self._before, PROCESS_SETTINGS)
-            self._notes += apply_process(wanted)
+        self._notes += apply_process(self._imposed.alone(), self._imposed.names)
 
     def install(self, patches: Patches) -> None:
         """Hear what the script sets from now on."""
@@ -73,6 +55,9 @@ class Switches:
         self._guard(patches, torch, "set_num_interop_threads", "interop_threads")
         self._guard(patches, torch, "set_float32_matmul_precision", "float32_matmul_precision")
         self._guard(patches, torch, "use_deterministic_algorithms", "deterministic")
+        self._guard(
+            patches, torch, "set_deterministic_debug_mode", "deterministic", _asks_for_determinism
+        )
         for switch in SDPA_SWITCHES.values():
             self._guard(patches, torch.backends.cuda, switch.__name__, "sdpa_backend")
         cudnn = type(torch.backends.cudnn)
@@ -81,15 +66,26 @@ class Switches:
             if hasattr(plain, "__set__"):  # without cuDNN the limit is no property
                 patches.put(cudnn, attribute, _Guarded(plain, setting, self._goes_through))
         self._guard_matmul(patches)
+        everything = type(torch.backends)
+        plain = vars(everything).get("fp32_precision")
+        if hasattr(plain, "__set__"):  # since torch 2.9
+            patches.put(everything, "fp32_precision", _Guarded(plain, "", self._hear_general))
 
-    def _guard(self, patches: Patches, owner: Any, name: str, setting: str) -> None:
+    def _guard(
+        self,
+        patches: Patches,
+        owner: Any,
+        name: str,
+        setting: str,
+        meant: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
         plain: Callable[..., Any] = getattr(owner, name)
 
         @functools.wraps(plain)
         def guarded(*args: Any, **kwargs: Any) -> Any:
             values = [*args, *kwargs.values()]
             value = values[0] if values else None
-            if self._goes_through(setting, value, sys._getframe(1)):
+            if self._goes_through(setting, meant(value), sys._getframe(1)):
                 return plain(*args, **kwargs)
             return None
 
@@ -102,12 +98,20 @@ class Switches:
         @functools.wraps(plain)
         def __setattr__(self: Any, name: str, value: Any) -> None:
             if name not in ("allow_tf32", "fp32_precision") or goes_through(
-                "float32_matmul_precision", f"{name}={value}", sys._getframe(1)
+                "float32_matmul_precision", _matmul_precision(name, value), sys._getframe(1)
             ):
                 plain(self, name, value)
 
         goes_through = self._goes_through
         patches.put(kind, "__setattr__", __setattr__)
+
+    def _hear_general(self, _: str, value: Any, frame: FrameType) -> bool:
+        # It changes only what has no value of its own, so nothing that is imposed.
+        if value in ("tf32", "ieee"):
+            precision = _matmul_precision("fp32_precision", value)
+            self._goes_through("float32_matmul_precision", precision, frame)
+            self._goes_through("cudnn_allow_tf32", value == "tf32", frame)
+        return True
 
     def _goes_through(self, setting: str, value: Any, frame: FrameType) -> bool:
         """Note what the script sets, and say whether it takes effect."""
@@ -129,7 +133,7 @@ class Switches:
                     tell(self._notes, name, f"the script asks for determinism ({where})")
                     self._released.add(name)
                     before = self._seen.sets.get(name)
-                    value = getattr(self._before, name) if before is None else before.value
+                    value = self._before[name] if before is None else before.value
                     setattr(torch.backends.cudnn, name.removeprefix("cudnn_"), value)
 
 
@@ -151,19 +155,18 @@ class _Guarded:
             self._plain.__set__(owner, value)
 
 
-def _current() -> Settings:
-    """The flags as they are: what is not imposed is written as it was."""
-    cudnn: Any = torch.backends.cudnn
-    try:
-        return Settings(
-            float32_matmul_precision=torch.get_float32_matmul_precision(),
-            cudnn_allow_tf32=cudnn.allow_tf32,
-            cudnn_benchmark=cudnn.benchmark,
-            cudnn_benchmark_limit=10 if cudnn.benchmark_limit is None else cudnn.benchmark_limit,
-            cudnn_deterministic=cudnn.deterministic,
-        )
-    except RuntimeError:  # torch refuses these after a write through its newer switches
-        return Settings()
+def _flag(setting: str) -> Any:
+    return getattr(torch.backends.cudnn, setting.removeprefix("cudnn_"))
+
+
+def _asks_for_determinism(debug_mode: Any) -> bool:
+    return debug_mode not in (0, "default")
+
+
+def _matmul_precision(name: str, value: Any) -> str:
+    """What a switch of torch.backends.cuda.matmul means as float32_matmul_precision."""
+    tf32 = bool(value) if name == "allow_tf32" else value == "tf32"
+    return "high" if tf32 else "highest"
 
 
 def _plain(value: Any) -> Any:

@@ -32,6 +32,7 @@ from hotlap.interpose.nested import tensors
 from hotlap.interpose.pass_size import PassSize
 from hotlap.interpose.reach import reach
 from hotlap.interpose.seen import Seen
+from hotlap.loading import COUNTS, SWITCHES, given_settings
 from hotlap.script.attention import Attention
 from hotlap.script.follower import ScriptFollower
 from hotlap.settings import Settings, faults
@@ -42,15 +43,6 @@ from hotlap.workload import Workload
 LEAST_UNITS = 6
 MOST_S = 60.0
 """After so many units, and steps, the script has shown what it does; or after so many seconds."""
-
-LOADER_ARGUMENTS = (
-    "num_workers",
-    "prefetch_factor",
-    "persistent_workers",
-    "pin_memory",
-    "in_order",
-)
-
 
 TRACKERS = ("wandb", "mlflow", "comet_ml", "neptune", "clearml", "aim", "swanlab", "dvclive")
 """Libraries that send what a script logs to a server."""
@@ -167,11 +159,13 @@ def own_settings(seen: Seen, loader: Any) -> Settings:
     """
     found: dict[str, Any] = {name: one.value for name, one in seen.sets.items()}
     if loader is not None:
-        found |= {name: getattr(loader, name, None) for name in LOADER_ARGUMENTS}
+        found |= given_settings({n: getattr(loader, n, None) for n in (*COUNTS, *SWITCHES)})
+    if any(root.memory_format == "channels_last" for root in seen.roots):
+        found["memory_format"] = "channels_last"
     if seen.optimizers:
         found["optimizer_kernel"] = seen.optimizers[0].own_kernel
     own = {name: value for name, value in found.items() if value is not None}
-    # A flag set by another name than ours (allow_tf32) is told, and is no setting.
+    # A switch of one attention kernel is told, and is no setting.
     return Settings.from_dict({n: v for n, v in own.items() if not faults({n: v})})
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from conf.hand_on import next_commands, run_words, script_run, script_words
+from conf.hand_on import next_commands, run_words, script_origin, script_run, script_words
 from conf.schema import TuneConfig
 from hotlap.__main__ import parse
 from hotlap.interpose.launch import Script
@@ -55,3 +55,10 @@ def test_what_to_type_next_holds_for_a_clone_with_a_blank_and_a_budget_that_woul
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=120s n_trials=null")
     said = next_commands(config, Path("outputs/a/1"), FROZEN, "", "8m")
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=8m n_trials=null")
+
+
+def test_a_frozen_file_says_what_its_script_was_overruled_in():
+    words = ["override=[amp]", "script=a.py", "--", "-n"]
+    plain = script_origin(TuneConfig(words=words[1:]))
+    assert plain == {"script": "a.py -n"}
+    assert script_origin(TuneConfig(words=words, override=["amp"])) == plain | {"override": ["amp"]}

@@ -161,3 +161,31 @@ def test_trying_a_kernel_leaves_parameters_and_state_alone():
     built = torch.optim.Adam(own, lr=0.1)
     accepted(built)
     assert not built.state and all(map(torch.equal, own, before))
+
+
+@pytest.mark.parametrize("kernel", ["default", "foreach", "fused"])
+def test_state_of_a_plain_checkpoint_is_laid_out_as_its_parameter_is(kernel):
+    def trained(last, state=None, **more):
+        torch.manual_seed(0)
+        images = nn.Parameter(torch.randn(4, 3, 3, 3))
+        if last:
+            images.data = images.data.contiguous(memory_format=torch.channels_last)
+        built = hotlap.optimizer(torch.optim.Adam, [images], Settings(**more), lr=0.1)
+        if state is not None:
+            built.load_state_dict(copy.deepcopy(state))
+        for i in range(3):
+            images.grad = (
+                torch.linspace(-1, i, 108)
+                .view(4, 3, 3, 3)
+                .clone(memory_format=torch.channels_last if last else torch.contiguous_format)
+            )
+            built.step()
+        return images.detach(), built
+
+    _, before = trained(last=False)
+    state = before.state_dict()
+    plain, _ = trained(last=False, state=state)
+    ours, built = trained(last=True, state=state, optimizer_kernel=kernel)
+    torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)
+    (kept,) = built.state.values()
+    assert kept["exp_avg"].is_contiguous(memory_format=torch.channels_last)

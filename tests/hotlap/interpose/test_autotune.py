@@ -64,3 +64,102 @@ def test_imposed_is_what_differs_from_the_default_or_was_tuned(tmp_path, text, n
     path = tmp_path / "frozen.yaml"
     path.write_text(text)
     assert Imposed.of_frozen(load_frozen(path)).names == names
+
+
+SCALER = """\
+import torch
+scaler = torch.amp.GradScaler("cpu", init_scale=1.0)
+model = torch.nn.Linear(4, 1)
+model.register_forward_hook(lambda module, args, out: print(out.dtype))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler.scale(model(torch.ones(2, 4)).sum()).backward()
+scaler.step(optimizer)
+scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("override", "dtype"), [("", "torch.float32"), (", override: [amp]", "torch.bfloat16")]
+)
+def test_the_full_run_overrides_what_the_study_did(runs, override, dtype):
+    runs.file("train.py", SCALER)
+    origin = f"{{tuned: [amp], script: train.py{override}}}"
+    text = f"settings: {{amp: bf16}}\nprovenance: {origin}\n"
+    done = runs.hotlap(text, "train.py")
+    assert done.stdout == f"{dtype}\n"
+    assert ("precision of its own" in done.stderr) == (not override)
+
+
+BEFORE = """\
+import hotlap, torch
+rows = torch.utils.data.TensorDataset(torch.ones(8, 4))
+loader = torch.utils.data.DataLoader(rows, 4)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model.register_forward_hook(lambda module, args, out: print(out.dtype))
+hotlap.autotune("frozen.yaml")
+test = torch.utils.data.DataLoader(rows, 4)
+for (x,) in loader:
+    model(x).sum().backward()
+    optimizer.step()
+print(loader.num_workers, test.num_workers, optimizer.param_groups[0]["foreach"])
+"""
+
+
+def test_what_was_made_before_that_line_is_taken_up_or_told(runs):
+    runs.file("frozen.yaml", "settings: {num_workers: 1, optimizer_kernel: foreach, amp: bf16}\n")
+    runs.file("script.py", BEFORE)
+    done = runs.plain("script.py")
+    assert done.stdout == 2 * "torch.bfloat16\n" + "0 1 True\n", done.stderr
+    (late,) = done.stderr.splitlines()
+    assert late.startswith("hotlap: num_workers comes too late: the script has made DataLoaders")
+    runs.file("script.py", BEFORE.replace("test = ", "test = loader  # "))
+    assert "makes its batches itself" not in runs.plain("script.py").stderr
+
+
+WORKERS = """\
+import hotlap
+hotlap.autotune("frozen.yaml")
+import torch
+rows = torch.utils.data.TensorDataset(torch.ones(8, 4))
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(rows, 4, num_workers=2, multiprocessing_context="METHOD")
+    for (x,) in loader:
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_that_import_the_script_anew_say_nothing(runs, method):
+    text = "settings: {omp_wait_policy: passive, amp: bf16, memory_format: channels_last}\n"
+    runs.file("frozen.yaml", text)
+    runs.file("script.py", WORKERS.replace("METHOD", method))
+    done = runs.plain("script.py")
+    late, lost = done.stderr.splitlines()
+    assert "omp_wait_policy comes too late" in late and "memory_format was not in force" in lost
+
+
+TRAINS_IN_A_CHILD = """\
+import hotlap, multiprocessing
+hotlap.autotune("frozen.yaml")
+import torch
+def train():
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+if __name__ == "__main__":
+    child = multiprocessing.get_context("spawn").Process(target=train)
+    child.start()
+    child.join()
+"""
+
+
+def test_a_process_that_trains_says_what_was_not_in_force_there(runs):
+    runs.file("frozen.yaml", "settings: {memory_format: channels_last}\n")
+    runs.file("script.py", TRAINS_IN_A_CHILD)
+    child, parent = runs.plain("script.py").stderr.splitlines()
+    assert "no 4-D parameter" in child and "no torch.optim optimizer seen" in parent

@@ -175,6 +175,10 @@ def test_wrong_input_is_told_in_a_sentence_with_code_2(runs, words, sentence):
     [
         ("settings: {num_wokers: 4}\n", "did you mean 'num_workers'?"),
         ("settings: {}\nprovenance: {tuned: 5}\n", "provenance.tuned is 5; it has to be a list"),
+        (
+            "settings: {}\nprovenance: {override: amp}\n",
+            "provenance.override is 'amp'; it has to be a list",
+        ),
     ],
 )
 def test_a_wrong_settings_file_is_told_before_the_script_begins(runs, settings, words):

@@ -2,9 +2,11 @@
 
 import gc
 import inspect
+import json
 import pickle
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import (
@@ -225,3 +227,10 @@ def test_a_loader_is_let_go_when_its_pass_is_over(interpose):
         assert iterator() is None
     finally:
         gc.enable()
+
+
+def test_loader_arguments_of_other_types_are_the_numbers_they_stand_for(interpose):
+    interposition = interpose(prefetch_factor=3)
+    loader = DataLoader(ROWS, num_workers=np.int64(1), pin_memory=0, persistent_workers=8)
+    assert loader.prefetch_factor == 3 and loader.num_workers == 1 and interposition.notes == []
+    assert json.dumps(interposition.seen.to_dict())

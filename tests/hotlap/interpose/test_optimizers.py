@@ -91,3 +91,19 @@ def test_with_nothing_imposed_the_groups_are_as_the_script_made_them(interpose):
         {k: v for k, v in o.param_groups[0].items() if k != "params"} for o in (plain, optimizer)
     )
     assert after == before
+
+
+@pytest.mark.parametrize("own", [{"fused": True}, {"foreach": True}, {"foreach": False}])
+def test_an_imposed_default_is_torch_s_own_choice_over_the_script_s(interpose, own):
+    plain, _ = trained()
+    _, before = trained(**own)
+    state = copy.deepcopy(before.state_dict())
+    interposition = interpose(optimizer_kernel="default")
+    model, optimizer = trained(**own)
+    for _ in range(2):
+        for place in (optimizer.defaults, *optimizer.param_groups):
+            assert (place["foreach"], place["fused"]) == (None, None)
+        optimizer.load_state_dict(state)  # a checkpoint does not bring its kernel along
+    assert torch.allclose(model.weight, plain.weight, atol=1e-6)
+    assert interposition.seen.optimizers[0].own_kernel != "default"
+    assert not getattr(optimizer, "_step_supports_amp_scaling", False)

@@ -118,14 +118,22 @@ def test_override_lets_a_setting_win_over_the_script(own, setting):
     assert reach(seen)[setting] and not reach(seen, override=[setting])[setting]
 
 
-def test_an_imposed_setting_that_every_root_refused_was_not_in_force():
+def test_override_brings_no_autocast_to_parameters_of_another_dtype():
+    half = RootSeen("Net", "cuda", ["float16"], [4], True)
+    assert "float16" in reach(complete(roots=[half]), override=["amp"])["amp"]
+
+
+def test_an_imposed_setting_that_a_root_refused_was_not_in_force_there():
     refusing = RootSeen("Net", "cpu", ["float32"], [4], True, refused={"amp": "no place for it"})
     willing = RootSeen("Net", "cpu", ["float32"], [4], True)
     imposed = Imposed.of({"amp": "fp16", "num_workers": 2})
     assert unreached(imposed, complete(roots=[refusing])) == [
         {"setting": "amp", "reason": "no place for it"}
     ]
-    assert unreached(imposed, complete(roots=[refusing, willing])) == []
+    assert unreached(imposed, complete(roots=[willing, refusing])) == [
+        {"setting": "amp", "reason": "no place for it; elsewhere it is in force"}
+    ]
+    assert unreached(imposed, complete(roots=[willing])) == []
 
 
 def test_an_autocast_after_training_does_not_unsay_an_imposed_one():

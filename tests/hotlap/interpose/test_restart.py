@@ -1,6 +1,7 @@
 """The process starts anew with the environment that the settings ask for, once, and only then."""
 
 import json
+import os
 
 import pytest
 
@@ -62,3 +63,17 @@ def test_an_allocator_that_is_not_installed_leaves_a_note_and_the_rest_in_force(
     imposed = Imposed.of({"allocator": "tcmalloc", "cuda_alloc_conf": "a:b"})
     assert missing(imposed, notes)["PYTORCH_ALLOC_CONF"] == "a:b"
     assert [note["setting"] for note in notes] == ["allocator"]
+
+
+def test_a_variable_that_python_s_start_sets_otherwise_is_told_and_the_script_runs(runs):
+    text = "import os\nos.environ |= {'OMP_NUM_THREADS': '3', 'GOMP_SPINCOUNT': '7'}\n"
+    runs.file("at start/sitecustomize.py", text)
+    runs.file("env.py", PRINT)
+    path = f"{runs.folder / 'at start'}{os.pathsep}{runs.env['PYTHONPATH']}"
+    settings = "settings: {omp_wait_policy: passive, intraop_threads: 2}\n"
+    done = runs.hotlap(settings, "env.py", env={"PYTHONPATH": path})
+    env, _, _ = environment(done)
+    assert env["GOMP_SPINCOUNT"] == "7" and not any("HOTLAP" in name for name in env)
+    line, *others = [line for line in done.stderr.splitlines() if "omp_wait_policy" in line]
+    assert "it needs GOMP_SPINCOUNT=0 in the environment" in line and not others
+    assert "sitecustomize" in line

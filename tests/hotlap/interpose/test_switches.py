@@ -19,6 +19,8 @@ def _as_before():
     torch.set_float32_matmul_precision(precision)
     torch.set_num_threads(n_threads)
     torch.use_deterministic_algorithms(False)
+    if hasattr(torch.backends, "fp32_precision"):
+        torch.backends.fp32_precision = "none"
     for name in ("flash", "mem_efficient", "math", "cudnn"):
         getattr(torch.backends.cuda, f"enable_{name}_sdp")(True)
 
@@ -82,13 +84,16 @@ def test_a_process_that_the_script_forks_sets_its_own_threads(interpose):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
-@pytest.mark.parametrize("how", ["cudnn", "algorithms"])
+@pytest.mark.parametrize("how", ["cudnn", "algorithms", "debug mode"])
 def test_a_script_that_asks_for_determinism_gets_its_own_cudnn_flags_back(interpose, how):
     interposition = interpose(cudnn_benchmark=True, cudnn_allow_tf32=False)
     torch.backends.cudnn.benchmark = False
     if how == "cudnn":
         torch.backends.cudnn.deterministic = True
         assert torch.backends.cudnn.deterministic
+    elif how == "debug mode":
+        torch.set_deterministic_debug_mode("warn")
+        assert torch.get_deterministic_debug_mode() == 1
     else:
         torch.use_deterministic_algorithms(True)
     assert not torch.backends.cudnn.benchmark and not torch.backends.cudnn.allow_tf32
@@ -112,3 +117,58 @@ def test_an_imposed_attention_kernel_holds_and_contexts_of_torch_still_work(inte
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         assert torch.backends.cuda.flash_sdp_enabled()
     assert not torch.backends.cuda.flash_sdp_enabled()
+
+
+def test_a_debug_mode_that_asks_for_nothing_leaves_the_imposed_flags(interpose):
+    interpose(cudnn_benchmark=True)
+    torch.set_deterministic_debug_mode("default")
+    torch.set_deterministic_debug_mode(0)
+    assert torch.backends.cudnn.benchmark
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("allow_tf32", True, "high"),
+        ("allow_tf32", False, "highest"),
+        ("fp32_precision", "tf32", "high"),
+        ("fp32_precision", "ieee", "highest"),
+    ],
+)
+def test_a_tf32_switch_of_the_script_is_seen_as_the_setting_it_is(interpose, name, value, meant):
+    if not hasattr(torch.backends.cuda.matmul, name):
+        pytest.skip("this torch has no such switch")
+    seen = interpose().seen
+    setattr(torch.backends.cuda.matmul, name, value)
+    assert seen.sets["float32_matmul_precision"].value == meant
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch is too old")
+@pytest.mark.parametrize(
+    "imposed",
+    [
+        {"cudnn_benchmark": True},
+        {"intraop_threads": 1},
+        {"cudnn_allow_tf32": False},
+        {"cudnn_allow_tf32": True},
+    ],
+)
+def test_what_a_script_set_through_the_newer_switches_stays(interpose, imposed):
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    interpose(**imposed)
+    assert torch.backends.cuda.matmul.fp32_precision == "tf32"
+    wanted = "tf32" if imposed.get("cudnn_allow_tf32", True) else "ieee"
+    assert torch.backends.cudnn.conv.fp32_precision == wanted
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch is too old")
+def test_the_general_switch_is_seen_as_both_settings_and_overrules_no_imposed_one(interpose):
+    seen = interpose(cudnn_allow_tf32=False, float32_matmul_precision="highest").seen
+    torch.backends.fp32_precision = "tf32"
+    assert torch.backends.cuda.matmul.fp32_precision == "ieee"
+    assert torch.backends.cudnn.conv.fp32_precision == "ieee"
+    assert torch.get_float32_matmul_precision() == "highest" and not torch.backends.cudnn.allow_tf32
+    assert {name: (one.value, one.overruled) for name, one in seen.sets.items()} == {
+        "float32_matmul_precision": ("high", True),
+        "cudnn_allow_tf32": (True, True),
+    }

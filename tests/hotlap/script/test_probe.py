@@ -82,3 +82,24 @@ train(100)
     facts = scripts.facts(text)
     assert facts["attention"] is True
     assert {"math", "flash"} <= set(facts["sdpa_backends_float32"])
+
+
+def test_its_own_layout_and_tf32_are_its_baseline(scripts):
+    text = """
+    import numpy as np, torch
+    from torch.utils.data import DataLoader, TensorDataset
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = False
+    rows = TensorDataset(torch.randn(64, 3, 8, 8))
+    loader = DataLoader(rows, batch_size=8, num_workers=np.int64(1), persistent_workers=1)
+    model = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for epoch in range(100):
+        for (x,) in loader:
+            model(x).mean().backward()
+            optimizer.step()
+    """
+    own = scripts.facts(text)["own_settings"]
+    assert (own["float32_matmul_precision"], own["cudnn_allow_tf32"]) == ("high", False)
+    assert own["memory_format"] == "channels_last"
+    assert (own["num_workers"], own["persistent_workers"]) == (1, True)

@@ -1,0 +1,156 @@
+"""A script that compiles by itself: what it compiles runs as ever, and what is imposed is told."""
+
+import pytest
+import torch
+from torch import nn
+
+from hotlap.interpose import Imposed, reach
+from hotlap.interpose.reach import unreached
+
+X, Y = torch.randn(8, 4, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
+
+
+@pytest.fixture(autouse=True)
+def _no_compiled_code():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def eager_backend(monkeypatch):
+    """Imposed modes are traced, and run as they are: an inductor takes its minute."""
+    compile_any = torch.compile
+
+    def compile(model=None, *, mode=None, backend="eager", **more):
+        return compile_any(model, backend=backend, **more)
+
+    monkeypatch.setattr(torch, "compile", compile)
+
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
+
+
+def dtypes_of(module):
+    found = []
+    module.register_forward_hook(lambda m, args, out: found.append(out.dtype))
+    return found
+
+
+def train(model, loss_of, n_steps=3, optimizer=None):
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(n_steps):
+        optimizer.zero_grad()
+        loss = loss_of(X, Y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def compiled_loss(model, how):
+    def loss_of(x, y):
+        return nn.functional.cross_entropy(model(x), y)
+
+    if how == "decorator":
+        return torch.compile(fullgraph=True, backend="eager")(loss_of)
+    return torch.compile(loss_of, fullgraph=True, backend="eager")
+
+
+@pytest.mark.parametrize("how", ["decorator", "call"])
+def test_a_compiled_function_that_calls_the_model_is_traced_as_a_whole(interpose, how):
+    model = net()
+    plain = train(model, compiled_loss(model, how))
+    torch._dynamo.reset()
+    seen = interpose().seen
+    model = net()
+    n_graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    assert train(model, compiled_loss(model, how), 25)[:3] == plain
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == n_graphs + 1
+    assert __file__ in seen.own["function"]
+    sentence = "the model is called within a function that the script compiles itself"
+    for name in ("amp", "memory_format", "compile_mode"):
+        assert reach(seen, override=["amp", "compile_mode"])[name].startswith(sentence)
+
+
+def test_a_function_that_was_compiled_before_is_traced_as_a_whole_too(interpose):
+    model = net()
+    plain = train(model, compiled_loss(model, "call"))
+    torch._dynamo.reset()
+    model = net()
+    loss_of = compiled_loss(model, "call")
+    interpose()
+    assert train(model, loss_of) == plain
+
+
+def test_a_model_that_is_called_by_itself_first_and_then_within_is_told(interpose):
+    seen = interpose(amp="bf16").seen
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, lambda x, y: nn.functional.cross_entropy(model(x), y), optimizer=optimizer)
+    imposed = Imposed.of({"amp": "bf16"})
+    assert unreached(imposed, seen) == []
+    train(model, compiled_loss(model, "call"), optimizer=optimizer)
+    (note,) = unreached(imposed, seen)
+    assert "within a function that the script compiles itself" in note["reason"]
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # the compiler looks at it
+def test_a_compiled_function_that_does_not_call_the_model_changes_nothing(interpose):
+    seen = interpose(amp="bf16").seen
+    model = net()
+    dtypes = dtypes_of(model[2])
+    criterion = torch.compile(nn.functional.cross_entropy, backend="eager")
+    train(model, lambda x, y: criterion(model(x), y))
+    assert dtypes == 3 * [torch.bfloat16]
+    assert "function" not in seen.own and unreached(Imposed.of({"amp": "bf16"}), seen) == []
+
+
+def test_compiling_that_is_switched_off_hides_no_model(interpose):
+    seen = interpose(amp="bf16").seen
+    model = net()
+    loss_of = torch.compile(
+        lambda x, y: nn.functional.cross_entropy(model(x), y), disable=True, backend="eager"
+    )
+    train(model, loss_of)
+    assert [root.name for root in seen.roots] == ["Sequential"] and "function" not in seen.own
+
+
+def test_a_model_that_is_compiled_after_its_first_step_keeps_what_is_imposed(interpose):
+    seen = interpose(amp="bf16").seen
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, lambda x, y: nn.functional.cross_entropy(model(x), y), 1, optimizer)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    dtypes = dtypes_of(model[2])
+    train(model, lambda x, y: nn.functional.cross_entropy(compiled(x), y), 2, optimizer)
+    assert dtypes and set(dtypes) == {torch.bfloat16}
+    assert [root.n_forwards for root in seen.roots] == [3]
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_override_lets_an_imposed_mode_win_over_the_script_s_own(
+    interpose, eager_backend, in_place
+):
+    interposition = interpose(override=["compile_mode"], compile_mode="default")
+    own = []
+
+    def backend(graph, inputs):
+        own.append(graph)
+        return graph.forward
+
+    model = net()
+    if in_place:
+        model.compile(backend=backend)
+        called = model
+    else:
+        called = torch.compile(model, backend=backend)
+    torch._dynamo.utils.counters.clear()
+    losses = train(model, lambda x, y: nn.functional.cross_entropy(called(x), y))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1
+    assert own == [] and losses[2] < losses[0]
+    assert interposition.seen.roots[0].refused == {}
+    assert reach(interposition.seen, override=["compile_mode"])["compile_mode"] == ""
