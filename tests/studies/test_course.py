@@ -100,9 +100,7 @@ def test_the_searchs_own_figure_stands_beside_the_proven_one(replay):
     assert found.searched == pytest.approx(3.6, rel=0.2)
 
 
-def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told(
-    replay, tmp_path
-):
+def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told(replay, tmp_path):
     """Eight trials without descent: what is left of the best one was no trial itself."""
     parts = []
     for seed in range(6):
