@@ -109,7 +109,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
         told = studies.knows_facts(folder)  # and so what follows from them, by an earlier session
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
-        objective.check(facts)
+        objective.learn(facts)
         unreached = facts.pop("unreached", {})
         in_script: list[str] = []
         if script is not None:
@@ -152,6 +152,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
         def violations(measurement: Measurement) -> Sequence[float]:
             return objectives.violations(measurement, limits, facts)
+
+        def exceeded(measurement: Measurement) -> Sequence[str]:
+            return objectives.reasons(measurement, limits, facts)
 
         def class_of(settings: Settings) -> str:
             return search_spaces.numerics_class(settings, base, wanted)
@@ -201,7 +204,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             budget,
             plan,
             observer,
-            violations,
+            exceeded,
             None if runner.recorded else gate,
         )
         asked = (config.objective.name, vars(config.run), base, wanted, knobs)
@@ -226,7 +229,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]
-        path = studies.freeze(files, name, found.proof, origin)
+        frozen = studies.freeze(files, name, found.proof, origin)
+        path = frozen.path
         counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()
         result = reports.result_of(
@@ -237,6 +241,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             study=study,
             folder=folder,
             frozen=path,
+            kept=frozen.kept,
+            earlier=frozen.earlier,
             facts=facts,
             versions=versions,
             n_outcomes=n_outcomes,

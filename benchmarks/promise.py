@@ -5,8 +5,10 @@
     python -m benchmarks.promise --budget 30m --folder promise
 
 For each workload, as a user does it: tune.py with a budget (unless the frozen file is given), then
-train.py with the file it froze, on the same data. Side by side: the rate that the file promises,
-with its 95 % interval, and the rate of the full run.
+train.py with the file it froze, on the same data, several times (`--runs`). Side by side: the rate
+that the file promises, with its 95 % interval, and the rate of the full runs, their geometric mean
+with an interval of its own. Two processes that do the same differ, on some machines by 10 %: then
+one full run alone tells nothing of a promise that is made for the mean of many.
 
 What is compared. The promise is the rate of steady training with the epochs' starts spread over
 their steps; start-up and compilation are left out. The full run's figure is the same: the samples
@@ -36,6 +38,8 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
 from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
 from hotlap.frozen import load_frozen  # noqa: E402
 from hotlap.job import EventReader  # noqa: E402
+from hotlap.measurement import Rate  # noqa: E402
+from studies.arm import log_interval  # noqa: E402
 
 CLAIM = 0.05
 """The full run is within this share of the promise."""
@@ -59,7 +63,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class FullRun:
-    """What a full run reached, in samples per second.
+    """What one full run reached, in samples per second.
 
     Attributes:
         epochs: Of each whole epoch after the first, its start included.
@@ -74,20 +78,30 @@ class FullRun:
 
 @dataclass(frozen=True)
 class Row:
-    """One workload."""
+    """One workload: what was promised, and its full runs."""
 
     model: str
     promise: Promise
-    run: FullRun
+    runs: tuple[FullRun, ...]
+
+    @property
+    def rate(self) -> Rate:
+        """The full runs' rate: their geometric mean, and its interval if there are several."""
+        return log_interval([run.whole for run in self.runs])
+
+    @property
+    def said(self) -> float:
+        """The geometric mean of what train.py printed."""
+        return log_interval([run.said for run in self.runs]).value
 
     @property
     def ratio(self) -> float:
-        """The full run's rate as a share of the promised one."""
-        return self.run.whole / self.promise.samples_per_s
+        """The full runs' rate as a share of the promised one."""
+        return self.rate.value / self.promise.samples_per_s
 
     @property
     def kept(self) -> bool:
-        """Whether the full run is within the claim."""
+        """Whether the full runs are within the claim."""
         return abs(self.ratio - 1) <= CLAIM
 
 
@@ -101,8 +115,9 @@ def main(argv: list[str]) -> int:
             words = [*(() if args.no_sizes else WORDS.get(model, ())), *args.more]
             path = Path(args.frozen[i]).absolute() if args.frozen else None
             path = path or study(folder, model, words, args)
-            run = full_run(folder, model, path, words, args)
-            rows.append(Row(model, promise(path), run))
+            promised = promise(path)
+            runs = tuple(full_run(folder, model, path, words, args) for _ in range(args.runs))
+            rows.append(Row(model, promised, runs))
             print(f"{model}: {path}", flush=True)
     print(table(rows))
     broken = [row.model for row in rows if not row.kept]
@@ -120,6 +135,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--frozen", nargs="+", help="a frozen file for each; no study is run")
     parser.add_argument("--budget", default="10m", help="of each study")
     parser.add_argument("--epochs", type=int, default=3, help="that count; one more is trained")
+    parser.add_argument("--runs", type=int, default=3, help="full runs, each in a fresh process")
     parser.add_argument("--folder", type=Path, help="keep studies and runs here; none: nowhere")
     parser.add_argument("--no-sizes", action="store_true", help="the models' own data as it is")
     parser.add_argument("--verbose", action="store_true", help="show what the scripts print")
@@ -127,8 +143,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.frozen and len(args.frozen) != len(args.models):
         parser.error(f"{len(args.models)} models and {len(args.frozen)} frozen files; one for each")
-    if args.epochs < 1:
-        parser.error("--epochs takes 1 or more")
+    if min(args.epochs, args.runs) < 1:
+        parser.error("--epochs and --runs take 1 or more")
     return args
 
 
@@ -136,7 +152,8 @@ def study(folder: Path, model: str, words: Sequence[str], args: argparse.Namespa
     """Run tune.py in `folder`; returns the frozen file."""
     frozen = folder / f"{model}.yaml"
     mine = (f"budget={args.budget}", f"freeze={frozen}", "bank=none")
-    _script("tune.py", folder, [f"+model={model}", *mine, *words], args.verbose)
+    said = _script("tune.py", folder, [f"+model={model}", *mine, *words], args.verbose)
+    (folder / f"{model}.txt").write_text(said)
     return frozen
 
 
@@ -183,25 +200,32 @@ def figures(events: Sequence[dict[str, Any]]) -> FullRun:
 
 def table(rows: Sequence[Row]) -> str:
     """One line a workload, rates in samples per second."""
-    head = ("workload", "promised", "full run", "ratio", "kept", "train.py says", "ratio", "epochs")
+    head = ("workload", "promised", "full runs", "ratio", "kept", "train.py says", "ratio", "epochs")
     lines = [head]
     for row in rows:
-        said, run = row.promise, row.run
+        said = row.promise
         lines.append(
             (
                 row.model,
-                f"{written(said.samples_per_s)} [{written(said.low)}, {written(said.high)}]",
-                written(run.whole),
+                with_interval(Rate(said.samples_per_s, said.low, said.high)),
+                with_interval(row.rate),
                 f"{row.ratio:.3f}",
                 "yes" if row.kept else "no",
-                written(run.said),
-                f"{run.said / said.samples_per_s:.3f}",
-                " ".join(map(written, run.epochs)),
+                written(row.said),
+                f"{row.said / said.samples_per_s:.3f}",
+                " | ".join(" ".join(map(written, run.epochs)) for run in row.runs),
             )
         )
     widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(head))]
     texts = ("".join(map(str.ljust, line, widths)).rstrip() for line in lines)
     return "\n".join(texts)
+
+
+def with_interval(rate: Rate) -> str:
+    """A rate and its interval, where it has one."""
+    if not math.isfinite(rate.high):
+        return written(rate.value)
+    return f"{written(rate.value)} [{written(rate.low)}, {written(rate.high)}]"
 
 
 def written(rate: float) -> str:
@@ -211,7 +235,8 @@ def written(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
 
 
-def _script(name: str, folder: Path, words: Sequence[str], verbose: bool) -> None:
+def _script(name: str, folder: Path, words: Sequence[str], verbose: bool) -> str:
+    """Run a script of the clone; returns what it printed, unless it was shown."""
     command = [sys.executable, str(ROOT / name), *words, "tracking=none"]
     done = subprocess.run(
         command,
@@ -222,6 +247,7 @@ def _script(name: str, folder: Path, words: Sequence[str], verbose: bool) -> Non
     )
     if done.returncode:
         raise SystemExit(f"{done.stdout or ''}\n{name} ended with code {done.returncode}")
+    return done.stdout or ""
 
 
 @contextlib.contextmanager

@@ -45,6 +45,9 @@ ARMS: dict[str, tuple[str, tuple[str, ...]]] = {
 WITHOUT_END_S = 1e6
 """A budget that no walk through a table uses up."""
 
+SAME = 0.01
+"""An answer is the same if its regret, a share of the best rate, is larger by this much at most."""
+
 
 def main(argv: list[str]) -> int:
     """Print both tables of every recorded table; 1 if the answers differ, 2 if one is damaged."""
@@ -93,7 +96,13 @@ def report(table: Table, n_seeds: int, budget_s: float) -> bool:
         ]
         tried = f"{median(study.n_tried for study in studies):g}"
         print(f"{arm:18}{tried:>10}{'':24}{regrets(studies):>24}")
-    return same_answer(walks["fixed"], walks["racing"])
+    at_median, at_90 = worse(walks["fixed"], walks["racing"])
+    same = max(at_median, at_90) <= SAME
+    print(
+        f"racing's regret less that of fixed: {at_median:+.1%} at the median, {at_90:+.1%} at the "
+        f"90 % quantile; claim: at most {SAME:.0%} each: {'kept' if same else 'missed'}"
+    )
+    return same
 
 
 def walked(table: Table, arm: str, n_seeds: int) -> list[Replayed]:
@@ -110,10 +119,14 @@ def savings(fixed: Sequence[Replayed], other: Sequence[Replayed]) -> list[float]
     return [1 - b.searched_s / a.searched_s for a, b in zip(fixed, other, strict=True)]
 
 
-def same_answer(fixed: Sequence[Replayed], racing: Sequence[Replayed]) -> bool:
-    """Whether racing's answers are as good, to 1 % of the rate at the median of the seeds."""
-    worse = [b.regret - a.regret for a, b in zip(fixed, racing, strict=True)]
-    return median(worse) <= 0.01
+def worse(fixed: Sequence[Replayed], racing: Sequence[Replayed]) -> tuple[float, float]:
+    """How much more regret racing has: the median over the seeds, and that of the 90 % quantiles.
+
+    The median alone would not see an answer that is far off in two studies of ten.
+    """
+    more = [b.regret - a.regret for a, b in zip(fixed, racing, strict=True)]
+    high = [quantile([study.regret for study in studies], 0.9) for studies in (fixed, racing)]
+    return median(more), high[1] - high[0]
 
 
 def regrets(studies: Sequence[Replayed]) -> str:

@@ -50,7 +50,7 @@ TUNE_RANGES = (
     _share("pruner.error", "0.05"),
     Range("constraints.device_memory", lambda v: 0 < v <= 1, "more than 0, at most 1", "0.9"),
     _from_one("confirm.n_best", "2"),
-    _from_one("confirm.max_rounds", "8"),
+    _from_one("confirm.max_rounds", "40"),
     _from_one("n_trials", "50", " or null"),
     _from_one("record_repeats", "1"),
     Range("run.epochs", lambda v: v is None or v > 0, "more than 0, or null", "90"),

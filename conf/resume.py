@@ -20,7 +20,7 @@ from conf.sources import ConfigFile, read, shown
 from conf.words import as_typed
 
 MAY_CHANGE = {
-    "config": ("budget", "n_trials", "tracking", "freeze"),
+    "config": ("budget", "n_trials", "confirm.max_rounds", "tracking", "freeze"),
     "train": ("epochs", "max_steps", "checkpoint_every_s", "tracking"),
 }
 """What may be given anew beside resume=, by script: how long to go on, and where results go."""
@@ -38,8 +38,8 @@ def resumed(
     schema = TrainConfig if session.kind == "train" else TuneConfig
     config: DictConfig = OmegaConf.structured(schema)
     changes = [o for o in overrides if o.key_or_group != "resume"]
-    allowed = [o for o in changes if _top(o) in may_change]
-    faults = [_refused(o, folder, may_change) for o in changes if _top(o) not in may_change]
+    allowed = [o for o in changes if _allowed_by(o, may_change)]
+    faults = [_refused(o, folder, may_change) for o in changes if not _allowed_by(o, may_change)]
     path = folder / "config.yaml"
     try:
         file = read(path, "config", "")
@@ -53,14 +53,16 @@ def resumed(
         faults.append(fault)
     given, _, more = assemble(session, allowed)
     faults += more
-    for key in {_top(o) for o in allowed}:
-        OmegaConf.update(config, key, given[key], merge=False)
+    for key in {_allowed_by(o, may_change) for o in allowed}:
+        OmegaConf.update(config, key, OmegaConf.select(given, key), merge=False)
     config.resume = str(folder.resolve())
     return config, [file], faults
 
 
-def _top(override: Override) -> str:
-    return override.key_or_group.partition(".")[0]
+def _allowed_by(override: Override, may_change: Sequence[str]) -> str:
+    """The key of `may_change` that the override lies in; empty if it lies in none."""
+    given = f"{override.key_or_group}."
+    return next((key for key in may_change if given.startswith(f"{key}.")), "")
 
 
 def _refused(override: Override, folder: Path, may_change: Sequence[str]) -> Fault:

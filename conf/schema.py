@@ -126,7 +126,7 @@ class ConfirmConfig:
     """The stage that proves the winner: how many of the best, and rounds at the most."""
 
     n_best: int = 2
-    max_rounds: int = 8
+    max_rounds: int = 40
 
 
 @dataclass

@@ -12,7 +12,7 @@ class Block:
     Attributes:
         steps: Optimizer updates.
         samples: Samples trained on.
-        seconds: Wall clock between two device synchronizations.
+        seconds: Wall clock between its two borders (hotlap/block_timer.py).
         data_wait_s: Of these, seconds blocked in `next(loader)`.
         other_cpu_share: CPU that others than the trial used, in cores' share 0..1 of the machine.
         loss: The last step's loss, or None.

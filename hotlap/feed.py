@@ -22,6 +22,7 @@ class FeedState(Protocol):
 
     Attributes:
         wait_s: Seconds blocked in the loader since the start, epoch starts included.
+        wait_before_s: What it was when the current epoch began.
         now: The clock when the last batch had come.
         n_taken: Batches taken since the start.
         n_epochs: Epochs begun.
@@ -31,6 +32,7 @@ class FeedState(Protocol):
 
     restarts: bool
     wait_s: float
+    wait_before_s: float
     now: float
     n_taken: int
     n_epochs: int
@@ -61,6 +63,7 @@ class Feed:
 
     Attributes:
         wait_s: Seconds blocked in the loader since the start, epoch starts included.
+        wait_before_s: What it was when the current epoch began.
         now: The clock when the last batch had come.
         n_taken: Batches taken since the start.
         n_epochs: Epochs begun.
@@ -83,7 +86,7 @@ class Feed:
         self._iterator: Iterator[Any] = iter(())
         self._n_before = 0  # batches taken before this epoch
         self.now = 0.0
-        self.wait_s = 0.0
+        self.wait_s = self.wait_before_s = 0.0
         self.n_taken = 0
         self.n_taken_at_end = -1
         self.n_epochs = 0
@@ -135,7 +138,7 @@ class Feed:
             self.n_epoch_steps = self.n_in_epoch
         self._iterator = iter(self._loader)
         self.n_epochs += 1
-        self._n_before = self.n_taken
+        self._n_before, self.wait_before_s = self.n_taken, self.wait_s
         if self.n_epoch_steps is not None:
             self.n_taken_at_end = self.n_taken + self.n_epoch_steps
         try:

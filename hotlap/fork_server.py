@@ -2,6 +2,7 @@
 
 Orders come as JSON lines on standard input, answers go as JSON lines to standard output:
 
+    (at first)        -> {"ready": true, "start_s": CPU seconds of interpreter and imports}
     {"run": folder}   -> {"pid": n}, and {"gone": n, "status": s} when nothing of the trial is left
     {"kill": n}       -> the trial's whole group is killed; {"gone": ...} follows
 
@@ -75,7 +76,7 @@ class Server:
 
     def serve(self) -> None:
         """Work until the tuner is gone."""
-        self._answer(ready=True)
+        self._answer(ready=True, start_s=time.process_time())
         while True:
             ready, _, _ = select.select([self._orders, self._wake], [], [])
             if self._wake in ready:

@@ -7,6 +7,8 @@ Each event is a JSON object with `event` (its name) and `t` (seconds of CLOCK_MO
 clock in all processes of the machine):
 
     started   pid
+    training  a script's first optimizer step was seen
+    alive     a script does something else than training, an evaluation say: told now and then
     preparing what, n_done, n_wanted: long work before training, e.g. generating data
     built     startup_s, device, tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
               side (as the job's), resident (whether one batch lies on the device for good),
@@ -17,7 +19,7 @@ clock in all processes of the machine):
     warm      warmup_s, reason ("settled", "cap", or "ended" with the script itself), compile_s
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,
               host_bytes, open_files, shared_bytes, device_bytes
-    timed     compile_s, epoch_start_s, epochs_in_blocks, n_epoch_steps
+    timed     compile_s, epoch_start_s, epoch_start_known, epochs_in_blocks, n_epoch_steps
     losses    what hotlap/losses.py says, the answer to a job of kind "losses"; `step` meanwhile
     finished  peak_device_bytes, peak_host_bytes, n_skipped_steps
     failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback

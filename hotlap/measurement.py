@@ -78,9 +78,11 @@ class Measurement:
     Attributes:
         blocks: The window's blocks.
         warmup: The blocks before it, slow ones included.
-        startup_s: Building the workload and starting the loader, until the first batch.
+        startup_s: Building the workload and the loader, until a first batch is asked for; of a
+            script all that comes before its training.
         compile_s: Compilation and autotuning: how much longer warm-up took than steady steps.
         epoch_start_s: What an epoch's start costs more than a steady step.
+        epoch_start_known: False if that is only a bound from above, and a large one.
         epochs_in_blocks: True if a block holds whole epochs, their starts included.
         n_epoch_steps: Steps in an epoch, None if unknown.
         peak_device_bytes: Peak of torch's reserved device memory, None without a device.
@@ -101,6 +103,7 @@ class Measurement:
     warmup_s: float = 0.0
     compile_s: float = 0.0
     epoch_start_s: float = 0.0
+    epoch_start_known: bool = True
     epochs_in_blocks: bool = False
     n_epoch_steps: int | None = None
     peak_device_bytes: int | None = None
@@ -211,6 +214,7 @@ _PLAIN = (
     "warmup_s",
     "compile_s",
     "epoch_start_s",
+    "epoch_start_known",
     "epochs_in_blocks",
     "n_epoch_steps",
     "peak_device_bytes",

@@ -20,6 +20,9 @@ MIN_COMPILING_S = 1e-3
 MAX_COMPILING = 8
 """After so many slow blocks it is no longer compilation: the machine itself has become slower."""
 
+IN_THE_MAKING = 2
+"""A full queue may lack so many batches: the one that a step has just taken, and one on its way."""
+
 GROWTH = 4
 """A block has at most so many times the steps of the one before it, so that a first step served
 from a full queue cannot lead to a block of minutes."""
@@ -30,7 +33,8 @@ class WarmUp:
 
     Args:
         block_s: About how long a block is to be.
-        unit: Blocks are whole multiples of so many steps, but for the first two.
+        unit: Blocks are whole multiples of so many steps, but for the first two, and for the third
+            where steps take long by themselves.
         n_prefetched: Batches that may have been fetched before the first step ended.
 
     Attributes:
@@ -67,6 +71,10 @@ class WarmUp:
         units = math.ceil(self._block_s / (self.step_s * self._unit) - 1e-9)
         most = GROWTH * math.ceil(block.steps / self._unit)
         self.n_next = self._unit * max(1, min(units, most))
+        if len(self.blocks) == 2 and self._long_by_itself(block):
+            # With many workers a block of hopeless settings would take minutes, and two single
+            # steps tell as much of them (studies/search.py).
+            self.n_next = 1
 
     def is_steady(self, n_ready: int | None, n_left: float = math.inf) -> bool:
         """Whether the last block is as fast as it gets, and the loader's queue rests.
@@ -97,6 +105,14 @@ class WarmUp:
         if n_ready is None:
             return True
         return n_ready <= self._unit or n_ready >= min(self._n_prefetched, n_left) - self._unit
+
+    def _long_by_itself(self, block: Block) -> bool:
+        """Whether a step computes for longer than a block should take, while the loader rests.
+
+        Workers that still fill the queue take the step's cores, and that comes to an end.
+        """
+        full = block.n_ready is not None and block.n_ready >= self._n_prefetched - IN_THE_MAKING
+        return full and _computing(block) > self._block_s
 
     def _compiling(self, block: Block) -> bool:
         return _computing(block) > max(COMPILING * self._fastest_s, MIN_COMPILING_S)

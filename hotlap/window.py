@@ -22,7 +22,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from hotlap.block_timer import BlockTimer, Mark, Trained
-from hotlap.epoch_start import epoch_start_s
+from hotlap.epoch_start import EpochStart, Steady
 from hotlap.feed import Clock, Feed, FeedState
 from hotlap.job import Window
 from hotlap.measurement import Block, steady_rate
@@ -35,9 +35,6 @@ EPOCHS_IN_WINDOW = 3
 
 LOADER_BOUND = 0.02
 """Above this share of waiting the loader matters, and a refilled queue has to be used up again."""
-
-EPOCH_START_MATTERS = 0.005
-"""Below this share of an epoch the wait for the first batch of all is as good as its start."""
 
 MIN_BLOCKS = 3
 """Fewer blocks give no interval worth reading (Student's t with one degree of freedom is 12.7)."""
@@ -52,6 +49,8 @@ class WindowTimer:
         feed: Where the batches come from.
         window: How long to warm up and to time.
         num_workers: Loader workers; blocks are whole multiples of it.
+        persistent: Whether they live on from epoch to epoch; asked where no epoch can be begun on
+            purpose.
         n_prefetched: Batches that may have been fetched before the first step ended.
         n_held: Batches that come by turns, where they are kept in memory; blocks are whole
             multiples of it too, so that none of them weighs more than another.
@@ -70,6 +69,7 @@ class WindowTimer:
         window: Window,
         *,
         num_workers: int = 0,
+        persistent: bool = False,
         n_prefetched: int = 0,
         n_held: int = 1,
         emit: Emit,
@@ -98,8 +98,15 @@ class WindowTimer:
         self._emit = emit
         self._other_cpu_share = other_cpu_share
         self._clock = clock
-        self._pause = pause
         self._warmup = WarmUp(window.block_s, self._unit, n_prefetched)
+        self._start = EpochStart(
+            feed,
+            n_workers=self._n_workers,
+            persistent=persistent,
+            n_prefetched=n_prefetched,
+            max_s=window.max_s,
+            pause=pause,
+        )
         self._whole_epochs = False
         self._blocks: list[Block] = []
 
@@ -115,7 +122,10 @@ class WindowTimer:
         """
         yield from self._warm_up()
         blocks = yield from self._time()
-        self._timed((yield from self._epoch_start_s(blocks)))
+        start_s = 0.0
+        if not self._whole_epochs:
+            start_s = yield from self._start.measured_s(self._steady())
+        self._timed(start_s)
         return blocks
 
     def cut_short(self) -> bool:
@@ -130,7 +140,7 @@ class WindowTimer:
                 self._blocks.append(block)
                 self._emit("block", **vars(block))
         if self._blocks:
-            self._timed(self._first_start_s(self._blocks))
+            self._timed(0.0 if self._whole_epochs else self._start.shown_s(self._steady()))
         return bool(self._blocks)
 
     def _timed(self, epoch_start_s: float) -> None:
@@ -138,6 +148,7 @@ class WindowTimer:
             "timed",
             compile_s=self._warmup.compile_s,
             epoch_start_s=epoch_start_s,
+            epoch_start_known=self._whole_epochs or not self._start.is_vague(self._steady()),
             epochs_in_blocks=self._whole_epochs,
             n_epoch_steps=self._feed.n_epoch_steps,
         )
@@ -202,10 +213,13 @@ class WindowTimer:
 
     def _refill(self, cut: Block) -> Generator[None, Trained, None]:
         # After an epoch's border the first batches come out of a queue that filled on its own.
-        if cut.data_wait_s > LOADER_BOUND * cut.seconds:
-            self._timer.let_go()
-            for _ in range(self._n_prefetched + self._unit):
-                yield
+        if cut.data_wait_s <= LOADER_BOUND * cut.seconds:
+            self._start.has_shown()
+            return
+        self._timer.let_go()
+        n_steps = yield from self._start.passed()
+        for _ in range(self._n_prefetched + self._unit - n_steps):
+            yield
 
     def _epoch_s(self) -> float:
         return (self._feed.n_epoch_steps or math.inf) * self._warmup.step_s
@@ -214,33 +228,8 @@ class WindowTimer:
         epochs = max(1, math.ceil(self._window.block_s / self._epoch_s()))
         return epochs * (self._feed.n_epoch_steps or 1)
 
-    # What is measured on its own
-
-    def _epoch_start_s(self, blocks: list[Block]) -> Generator[None, Trained, float]:
-        n_steps = sum(b.steps for b in blocks)
-        if self._whole_epochs or not n_steps:
-            return 0.0
-        first_wait_s = self._warmup.blocks[0].data_wait_s
-        if first_wait_s <= EPOCH_START_MATTERS * self._epoch_s() or not self._feed.restarts:
-            return self._first_start_s(blocks)
-        return (
-            yield from epoch_start_s(
-                self._feed,
-                n_workers=self._n_workers,
-                n_prefetched=self._n_prefetched,
-                steady_wait_s=sum(b.data_wait_s for b in blocks) / n_steps,
-                step_s=sum(b.seconds for b in blocks) / n_steps,
-                max_s=self._window.max_s,
-                pause=self._pause,
-            )
-        )
-
-    def _first_start_s(self, blocks: list[Block]) -> float:
-        """What the very first epoch's start took: workers started while nothing was computed."""
-        if self._whole_epochs:
-            return 0.0
-        steady_wait_s = sum(b.data_wait_s for b in blocks) / sum(b.steps for b in blocks)
-        return max(0.0, self._warmup.blocks[0].data_wait_s - steady_wait_s)
+    def _steady(self) -> Steady:
+        return Steady.of(self._warmup.blocks[0], self._blocks)
 
 
 def drive(

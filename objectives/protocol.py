@@ -21,11 +21,12 @@ class Objective(Protocol):
     def unit(self) -> str:
         """The value's unit, for people."""
 
-    def check(self, facts: Mapping[str, Any]) -> None:
-        """Whether the value can be had for a workload with these facts, before a trial is run.
+    def learn(self, facts: Mapping[str, Any]) -> None:
+        """Learn what no measurement says, before a trial is run.
 
         Raises:
-            UserInputError: It cannot; the sentence says what to type.
+            UserInputError: The value cannot be had for a workload with these facts; the sentence
+                says what to type.
         """
 
     def value(self, measurement: Measurement) -> float:

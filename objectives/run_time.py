@@ -1,6 +1,7 @@
 """Run time: how long the whole training run would take, from one trial's measurement.
 
-    startup_s                             once: building model, data and optimizer
+    process_start_s                       once: the interpreter, importing torch
+    + startup_s                           once: building model, data and optimizer
     + compile_s                           once: compilation and the choice of algorithms
     + what the first epoch's start        once: workers that later epochs find there
       costs more than another's
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hotlap.errors import UserInputError
@@ -22,7 +23,7 @@ from hotlap.measurement import Measurement
 from objectives.protocol import Direction
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunTime:
     """Projected seconds of the full run, from its process's start to its last step.
 
@@ -38,12 +39,15 @@ class RunTime:
         n_samples: In one epoch of the full run; None takes what the trial's loader says.
         direction: Less is better.
         unit: Of the value.
+        process_start_s: What passes before `startup_s` begins: a trial is forked from a process
+            that has imported torch, a full run is not. The probe's facts tell it.
     """
 
     epochs: float
     n_samples: int | None = None
     direction: Direction = "minimize"
     unit: str = "s"
+    process_start_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.epochs < math.inf:
@@ -52,14 +56,15 @@ class RunTime:
                 "end: type e.g. run.epochs=90"
             )
 
-    def check(self, facts: Mapping[str, Any]) -> None:
-        """Whether the length of an epoch is known.
+    def learn(self, facts: Mapping[str, Any]) -> None:
+        """Learn how long a process takes to start, and whether the length of an epoch is known.
 
         Raises:
             UserInputError: Neither the workload nor `n_samples` says it.
         """
         if self.n_samples is None and not facts.get("n_epoch_steps"):
             raise UserInputError(_UNKNOWN_LENGTH)
+        self.process_start_s = float(facts.get("process_start_s") or 0.0)
 
     def value(self, measurement: Measurement) -> float:
         """Seconds of the full run; infinite for a measurement without blocks.
@@ -73,8 +78,8 @@ class RunTime:
         samples = self.n_samples or measurement.samples_per_step * (measurement.n_epoch_steps or 0)
         if not samples:
             raise UserInputError(_UNKNOWN_LENGTH)
-        once_s = measurement.startup_s + measurement.compile_s + first_start_s(measurement)
-        starts_s = math.ceil(self.epochs) * measurement.epoch_start_s
+        once_s = self.process_start_s + measurement.startup_s + measurement.compile_s
+        starts_s = first_start_s(measurement) + math.ceil(self.epochs) * measurement.epoch_start_s
         return once_s + starts_s + self.epochs * samples / rate
 
 

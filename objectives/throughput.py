@@ -22,7 +22,7 @@ class Throughput:
     direction: Direction = "maximize"
     unit: str = "samples/s"
 
-    def check(self, facts: Mapping[str, Any]) -> None:
+    def learn(self, facts: Mapping[str, Any]) -> None:
         """Any workload has a rate."""
 
     def value(self, measurement: Measurement) -> float:

@@ -6,13 +6,15 @@ import math
 
 from rich.table import Table
 
-from hotlap.spoken import interval
+from hotlap.spoken import MISSING, interval
 from reports.arms import plain_table
 from reports.contribution import Contribution
 from reports.payback import WORTH_A_WORD_S, Payback, payback
 from reports.result import Result
 from reports.text import number, times
 from reports.text import value as written
+
+CAPTION = "What each setting brings, from rounds before the proof with it put back:"
 
 HEADINGS = ("setting", "value", "default", "brings", "")
 
@@ -33,7 +35,8 @@ def contributions_table(result: Result) -> Table:
 
 def contribution_cells(c: Contribution) -> list[str]:
     """One row."""
-    brings = f"{times(c.ratio.value)} {interval(c.ratio)}"
+    measured = c.ratio.value > 0  # without it nothing may have run
+    brings = f"{times(c.ratio.value)} {interval(c.ratio)}" if measured else MISSING
     reason = ": ".join(part for part in ("" if c.kept else "dropped", c.reason) if part)
     return [c.setting, written(c.value), written(c.default), brings, reason]
 

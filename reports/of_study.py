@@ -33,9 +33,14 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
         winner=_arm(best, proof, timed, found.diagnoses.get("winner")),
         expert=next((_arm(a, proof, timed) for a in proof.arms if a.settings == expert), None),
         contributions=tuple(_contribution(c, proof, timed) for c in found.contributions),
-        noise=_capital(found.noise.sentence(len(best.ratios(proof.baseline)), _doubt(best, proof))),
+        noise=_capital(
+            found.noise.sentence(
+                len(best.ratios(proof.baseline)), best.n_compared, _doubt(best, proof)
+            )
+        ),
         diagnosis={name: diagnosis.sentence for name, diagnosis in found.diagnoses.items()},
         searched=found.searched,
+        searched_of=found.searched_of,
         refused=tuple(Refusal(name, why) for name, why in found.refused),
         objective=objective,
         **more,

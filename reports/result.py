@@ -33,6 +33,8 @@ class Result:
             frozen only if its speedup's whole interval lies above 1.0, see `found_better`.
         expert: Settings that an engineer would set by hand; None if they could not be measured.
         frozen: The frozen settings file.
+        kept: Whether it holds what an earlier session of the study had proven.
+        earlier: What became of that, a sentence; empty if there was nothing, or a winner instead.
         contributions: What each changed setting of the winner brings; dropped ones too.
         facts: Of the machine.
         versions: Of the libraries.
@@ -48,6 +50,7 @@ class Result:
         noise: What the machine's noise allows to show, a sentence; empty if it was not measured.
         searched: The speedup that the search itself had measured for the winner's settings, or for
             those that came closest; None if it did not measure them.
+        searched_of: Whose figure that is, "trial 7", of which these are a part; empty if their own.
         refused: What was fast and may not be frozen.
         script: Somebody's own script and its arguments, if that was tuned.
         bank: How the study ended for the bank: added, updated, hit, kept or unsatisfied -> 1, the
@@ -61,6 +64,8 @@ class Result:
     winner: Arm
     expert: Arm | None = None
     frozen: Path | None = None
+    kept: bool = False
+    earlier: str = ""
     contributions: tuple[Contribution, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
@@ -75,6 +80,7 @@ class Result:
     n_epoch_samples: int | None = None
     noise: str = ""
     searched: float | None = None
+    searched_of: str = ""
     refused: tuple[Refusal, ...] = ()
     script: str = ""
     bank: dict[str, int] = field(default_factory=dict)

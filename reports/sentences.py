@@ -22,7 +22,7 @@ def sentences(result: Result) -> list[str]:
     if result.found_better and speedup is not None:
         said.append(_found(result, speedup, baseline))
         if result.searched is not None:
-            said.append(_searched(result.searched, speedup.value))
+            said.append(_searched(result.searched, result.searched_of, speedup.value))
         if result.objective != "run_time":
             back = payback(result.winner, result.baseline, speedup.value, result.n_epoch_samples)
             if abs(back.extra_s) >= WORTH_A_WORD_S:
@@ -30,8 +30,10 @@ def sentences(result: Result) -> list[str]:
     else:
         same = baseline if own else "the default"
         said.append(_nothing(result, same))
+        if result.earlier:
+            said.append(result.earlier)
         if result.searched is not None and speedup is not None and result.searched > 1:
-            said.append(_searched(result.searched, speedup.value))
+            said.append(_searched(result.searched, result.searched_of, speedup.value))
     if result.noise:
         said.append(result.noise)
     said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
@@ -76,17 +78,18 @@ def _nothing(result: Result, same: str) -> str:
     """Nothing was faster, or nothing was proven to be, or nothing else was tried to its end."""
     speedup = result.winner.speedup
     n_tried = sum(n for outcome, n in result.n_outcomes.items() if outcome != "timeout")
+    so = " in this session" if result.kept else f", so {same} is frozen"
     if speedup is None and n_tried == 1:
-        return f"The search could try nothing but {same}, so {same} is frozen."
+        return f"The search could try nothing but {same}{so}."
     if speedup is not None and speedup.value > 1 and result.winner.barred:
         return (
             f"Nothing better than {same} may be frozen. What measured {times(speedup.value)} was "
             f"refused: {result.winner.barred}."
         )
     if speedup is None or speedup.value <= 1:
-        return f"Nothing better than {same} was found, so {same} is frozen."
+        return f"Nothing better than {same} was found{so}."
     return (
-        f"Nothing is proven to be better than {same}, so {same} is frozen. What came closest "
+        f"Nothing is proven to be better than {same}{so}. What came closest "
         f"measured {times(speedup.value)}, {_doubt(speedup)}."
     )
 
@@ -98,13 +101,15 @@ def _doubt(speedup: Ratio) -> str:
     return "and was measured too few times for that to mean anything"
 
 
-def _searched(searched: float, proven: float) -> str:
+def _searched(searched: float, of: str, proven: float) -> str:
     """The best of many is picked for its luck too: winner's curse."""
+    whose = f" for {of}, of which this is a part" if of else ""
+    told = f"The search itself, corrected for drift, had measured {times(searched)}{whose}"
     if searched <= proven:
-        return f"The search itself, corrected for drift, had measured {times(searched)}."
+        return f"{told}."
     return (
-        f"The search itself, corrected for drift, had measured {times(searched)}; the best of "
-        "many noisy trials looks better than it is, so only the fresh rounds count."
+        f"{told}; the best of many noisy trials looks better than it is, so only the fresh rounds "
+        "count."
     )
 
 

@@ -100,6 +100,7 @@ class ProcessRunner:
             tuple(trial.events),
             folder,
             time.monotonic() - start,
+            0.0 if (job.script or {}).get("fresh") else server.start_s,
         )
 
     def close(self) -> None:

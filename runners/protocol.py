@@ -31,6 +31,8 @@ class Run:
         events: All events, raw.
         folder: The trial's folder.
         wall_s: From the order until the last process of the trial was gone.
+        process_start_s: What interpreter and imports take before a process without a fork server
+            is where the trial began; 0 where the trial paid for them itself.
     """
 
     outcome: Outcome
@@ -40,6 +42,7 @@ class Run:
     events: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     folder: Path | None = None
     wall_s: float = 0.0
+    process_start_s: float = 0.0
 
 
 class Runner(Protocol):

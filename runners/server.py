@@ -59,6 +59,10 @@ class Server:
         env: Its environment.
         deadline: When the trial that needs it has to be over, in seconds of `time.monotonic`.
 
+    Attributes:
+        start_s: What its interpreter and imports took, in seconds of CPU: a disk that is read for
+            the first time, or a neighbour, does not count.
+
     Raises:
         NoAnswer: It is not ready by the deadline.
         Ended: It ends while it starts.
@@ -81,7 +85,7 @@ class Server:
         self._buffer = b""
         self._gone: dict[int, int] = {}  # trials of which nothing is left, with their exit status
         try:
-            self._await("ready", deadline)
+            self.start_s = float(self._await("ready", deadline)["start_s"])
         except BaseException:  # Ctrl-C too: nobody else knows this server yet
             self._process.kill()
             self.close()

@@ -94,6 +94,7 @@ ROW = {
                      "end_s"), SECONDS),
     "lost_share": FROM_ZERO, "reason": TEXT, "traceback": TEXT, "device": DEVICE, "side": SIDE,
     "epochs_in_blocks": SWITCH, "resident": SWITCH, "settled": SWITCH, "new_environment": SWITCH,
+    "epoch_start_known": SWITCH,
     "n_epoch_steps": FROM_ONE, "num_workers": COUNT, "tokens_per_sample": FROM_ZERO,
     "peak_device_bytes": COUNT, "peak_host_bytes": COUNT, "n_skipped_steps": COUNT,
     "gpu": NUMBERS, "notes": NOTES,
@@ -108,6 +109,7 @@ FACTS = {
     "shm_free_bytes": COUNT, "batch_size": FROM_ONE, "batch_bytes": COUNT,
     "n_epoch_steps": FROM_ONE, "n_parameters": COUNT, "default_intraop_threads": FROM_ONE,
     "default_interop_threads": FROM_ONE, "sample_cpu_s": SECONDS, "sample_wall_s": SECONDS,
+    "process_start_s": SECONDS,
     "device": DEVICE, "gpus": GPUS,
     **dict.fromkeys(("cpu_flags", "allocators", "optimizer_kernels", "sdpa_backends",
                      "sdpa_backends_float32"), TEXTS),
@@ -121,6 +123,7 @@ HEADER = {
 NEVER_NULL = (
     *("settings", "facts", "window", "versions", "args", "words", "function", "side", "cores"),
     *("allocators", "epochs_in_blocks", "resident", "settled", "num_workers", "n_skipped_steps"),
+    "epoch_start_known",
     *("notes", "reason", "traceback", "other_cpu_share", "at_step"),
     *("startup_s", "compile_s", "epoch_start_s", "warmup_s"),
 )

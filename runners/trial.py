@@ -92,29 +92,41 @@ class Trial:
                 return stopped  # the server does not answer; it is buried with the trial
 
     def _late(self) -> str:
+        """Why the trial is ended for its silence; empty while it may go on."""
         now = time.monotonic()
         if now > self._deadline:
             return "the trial ran out of the time it was given"
-        silent = now - self._heard
         if self._kind == "full_run":
             return ""  # it takes what it takes
-        if "warmup" in self._names:
-            if silent > self._window.silence_s:
-                return f"no block ended within {self._window.silence_s:g} s"
-        elif self._is_script or self._kind == "probe" or "built" in self._names:
-            if silent <= self._window.first_step_s:
+        name, limit_s = "silence_s", self._window.silence_s
+        if "warmup" not in self._names:
+            if not (self._is_script or self._kind == "probe" or "built" in self._names):
                 return ""
-            if self._is_script:
-                return (
-                    "no training was seen within window.first_step_s="
-                    f"{self._window.first_step_s:g} s of the script's start: no torch.optim "
-                    "optimizer stepped in its process (the log says where it stood)"
-                )
+            name, limit_s = "first_step_s", self._window.first_step_s
+        if now - self._heard <= limit_s:
+            return ""
+        within = f"within window.{name}={limit_s:g} s"
+        if self._is_script and "training" not in self._names:
             return (
-                f"no step was done within {self._window.first_step_s:g} s of the start; the "
-                "loader gave no batch or the first step hangs (the log says where it stood)"
+                f"no training was seen {within} of the script's start: no torch.optim optimizer "
+                "stepped in its process (the log says where it stood)"
             )
-        return ""
+        if self._is_script:
+            return (
+                f"nothing was heard of the training {within}: it hangs, or the script does "
+                "something else for longer without a batch or a call of its model, as a metric or "
+                "a checkpoint may take (the log says where it stood); for that, type "
+                f"window.{name}={10 * limit_s:g}"
+            )
+        if name == "silence_s":
+            return (
+                f"no block ended {within} of the one before; the loader gave no batch or a step "
+                "hangs (the log says where it stood)"
+            )
+        return (
+            f"no step was done {within} of the start; the loader gave no batch or the first step "
+            "hangs (the log says where it stood)"
+        )
 
     def _ended(self, status: int) -> tuple[Outcome, str]:
         last = self.events[-1] if self.events else {"event": "nothing"}

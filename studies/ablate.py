@@ -7,7 +7,8 @@ as long as all that is dropped is expected to cost no more than 2 %: many small 
 proven alone, may be a large one. What is expected of a setting is its measured gain, shrunk
 towards nothing by its own doubt (after James and Stein, "Estimation with quadratic loss", 1961,
 with the positive part, and twice as hard, because most settings bring nothing). Where the time is
-too short for one arm a setting, those that are least likely to pay are put back together.
+too short for one arm a setting, those that are least likely to pay are put back together; with time
+for a single arm, all but the likeliest one, for without any of them the whole is the baseline.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
@@ -28,7 +29,7 @@ from typing import Any
 
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
-from studies.arm import Arm, log_interval
+from studies.arm import ENDED_WHEN_NARROW, Arm, log_interval
 from studies.rounds import NARROW, Rounds
 
 FEW_ROUNDS = 3
@@ -105,7 +106,11 @@ def ablate(
         return Ablation(whole, whole, note=note)
     if not groups or n < 1:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
-    groups = _merged(groups, n, whole, baseline)
+    taken, note = groups[1:] if n == 1 and len(groups) > 1 else groups, ""
+    if len(taken) < len(groups):
+        names = " + ".join(groups[0].names)
+        note = f"there was time to put back all but {names} together, the likeliest to pay"
+    groups = _merged(taken, n, whole, baseline)
     arm = Arm("all", whole, sign=sign)
     for group in groups:
         group.arm = Arm(f"without {' + '.join(group.names)}", group.settings, sign=sign)
@@ -115,11 +120,11 @@ def ablate(
         note = f"{rounds_done} fitted into the time, too few to say what each setting brings"
         return Ablation(whole, whole, note=note)
     found = _worth_keeping([_contribution(group, arm) for group in groups])
-    if not any(c.kept for c in found):
+    if not note and not any(c.kept for c in found):
         # Each could go as long as the others stay: what seems to bring most stays.
         found[0] = replace(found[0], kept=True, reason="nothing else would be left")
     left = without([name for c in found if not c.kept for name in c.settings], whole, baseline)
-    return Ablation(whole, left, tuple(found))
+    return Ablation(whole, left, tuple(found), note)
 
 
 def differing(settings: Settings, baseline: Settings) -> list[str]:
@@ -141,10 +146,10 @@ def without(names: Sequence[str], settings: Settings, baseline: Settings) -> Set
 
 
 def _contribution(group: _Group, whole: Arm) -> Contribution:
-    ratio = log_interval(whole.ratios(group.arm))
+    ratio = log_interval(whole.ratios(group.arm), ENDED_WHEN_NARROW)
     failed = "; ".join(group.arm.reasons)
     kept = ratio.low > 1 or bool(failed)
-    reason = f"without it: {failed}" if failed else ""
+    reason = f"needed: without it {failed}" if failed else ""
     return Contribution(group.names, whole, group.arm, ratio, kept, reason)
 
 
@@ -156,7 +161,8 @@ def _worth_keeping(found: list[Contribution]) -> list[Contribution]:
         lost += 0.0 if contribution.kept else expected_gain(contribution)
         if not contribution.kept and lost > math.log1p(NARROW):
             found[i] = replace(contribution, kept=True, reason="likely, and too much to lose")
-    return sorted(found, key=lambda c: c.ratio.value, reverse=True)
+    # What fails without a setting may have no ratio at all: nothing is more useful.
+    return sorted(found, key=lambda c: (bool(c.without.reasons), c.ratio.value), reverse=True)
 
 
 def expected_gain(contribution: Contribution) -> float:

@@ -10,7 +10,7 @@ from studies.entry import Entry
 from studies.lab import Lab
 from studies.plan import Plan
 from studies.protocols import Trial
-from studies.rounds import ENOUGH_ROUNDS, Rounds, Violations
+from studies.rounds import ENOUGH_ROUNDS, Exceeded, Rounds
 
 ARM = "bank"
 """The settings' name among the arms of their proof."""
@@ -25,7 +25,7 @@ def prove_again(
     lab: Lab,
     budget: Budget,
     plan: Plan,
-    violations: Violations,
+    exceeded: Exceeded,
     arms: tuple[Settings, Settings, Settings],
     first: Trial,
 ) -> Confirmed:
@@ -35,7 +35,7 @@ def prove_again(
         lab: Measures settings.
         budget: The command's wall clock.
         plan: What the user says about the course.
-        violations: By how much a measurement breaks each limit.
+        exceeded: A sentence for each limit that a measurement exceeds.
         arms: The baseline, the bank's settings, the expert's, which gives way if time is short.
         first: The baseline's first trial, which tells how long one takes.
     """
@@ -48,7 +48,7 @@ def prove_again(
         lambda: min(budget.left(), end_s - budget.spent()),
         plan.max_rounds,
         plan.seed,
-        violations,
+        exceeded,
         max_s=plan.repeat_s,
         trial_s=typical_s,
     )

@@ -32,10 +32,14 @@ class Confirmed:
     Attributes:
         arms: All arms that were measured, the baseline first.
         n_rounds: Rounds done.
+        capped: Whether they ended because no more were allowed (`confirm.max_rounds`).
+        failed: Arms that ended well in no round; they have no rate to be compared by.
     """
 
     arms: list[Arm]
     n_rounds: int
+    capped: bool = False
+    failed: tuple[Arm, ...] = ()
 
     @property
     def baseline(self) -> Arm:
@@ -110,11 +114,18 @@ def confirm(
     if len(everyone) == 1:
         rounds = replace(rounds, max_rounds=min(rounds.max_rounds, ALONE_ROUNDS))
     n_rounds = rounds.run(everyone, baseline)
+    capped = len(everyone) > 1 and n_rounds >= rounds.max_rounds
     if not baseline.rates() and known is not None:
         baseline.trials[-1] = known
     if not baseline.rates():
         raise StudyFailed(_unproven(baseline, rounds.lab.folder))
-    return Confirmed([arm for arm in everyone if arm.rates()], n_rounds)
+    failed = tuple(arm for arm in everyone if not arm.rates())
+    return Confirmed([arm for arm in everyone if arm.rates()], n_rounds, capped, failed)
+
+
+def n_affordable(seconds: float, trial_s: float) -> int:
+    """How many arms beside the baseline can have enough rounds in the time; one at the least."""
+    return max(1, int(seconds / (ENOUGH_ROUNDS * trial_s)) - 1)
 
 
 def _changes(arm: Arm, baseline: Arm) -> set[tuple[str, object]]:
@@ -140,7 +151,7 @@ def _affordable(arms: list[Arm], seconds: float, trial_s: float) -> list[Arm]:
     baseline, *others = arms
     if seconds < 2 * trial_s:
         return [baseline]
-    n = max(1, int(seconds / (ENOUGH_ROUNDS * trial_s)) - 1)
+    n = n_affordable(seconds, trial_s)
     if n >= len(others):
         return arms
     trials = [arm for arm in others if arm.name != "expert"]

@@ -10,8 +10,11 @@ tune.py takes it on a real machine, and a replayed study on a recorded table.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
+from studies.ablate import Ablation
 from studies.again import UNMEASURED, broken, prove_again
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
@@ -29,7 +32,7 @@ from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
 from studies.prover import MakeGate, Prover
 from studies.reuse import Known
-from studies.rounds import Violations
+from studies.rounds import Exceeded
 from studies.search import Search
 
 PROVE = 0.5
@@ -40,9 +43,6 @@ REPEATS = 2
 into its share: the difference of two runs alone tells next to nothing of a spread."""
 
 NOISE_SHARE = 0.08
-
-USUAL_SPREAD = 0.02
-"""Processes are taken to differ so much where there was no time to see it."""
 
 DIAGNOSIS_SHARE = 0.06
 """Both sides of one settings value take at most this share, or are left out."""
@@ -58,7 +58,7 @@ class Course:
         budget: The command's wall clock.
         plan: What the user says about it.
         observer: Who wants to see it.
-        violations: By how much a measurement breaks each limit.
+        exceeded: A sentence for each limit that a measurement exceeds.
         make_gate: Makes what tells whether settings still learn the same, from a run of the
             baseline and the seconds that it may take; None where nothing can be trained.
     """
@@ -71,7 +71,7 @@ class Course:
         budget: Budget,
         plan: Plan,
         observer: Observer,
-        violations: Violations = lambda measurement: (),
+        exceeded: Exceeded = lambda measurement: (),
         make_gate: MakeGate | None = None,
     ) -> None:
         self._lab = lab
@@ -80,8 +80,8 @@ class Course:
         self._budget = budget
         self._plan = plan
         self._observer = observer
-        self._violations = violations
-        self._prover = Prover(lab, search, budget, plan, observer, violations, make_gate)
+        self._exceeded = exceeded
+        self._prover = Prover(lab, search, budget, plan, observer, exceeded, make_gate)
         self._last: Measurement | None = None  # of the baseline
         self._would_do = ""  # a budget that is long enough, where this one is not
 
@@ -109,7 +109,7 @@ class Course:
             if again.again:
                 return again
         self._search.first("expert", expert)
-        anchor = self._noise(base, first)
+        anchor = self._noise(base, expert, first)
         diagnoses: dict[str, Diagnosis] = {}
         # The last run of the baseline: the sides come right after it.
         if self._last is not None and (found := self._diagnose(base, self._last)):
@@ -128,6 +128,7 @@ class Course:
         if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[-1])):
             diagnoses["winner"] = found
         repeats = [*(anchor.repeats if anchor else []), *self._of_rounds(proof.baseline)]
+        searched, of = self._searched(proof, base, ablation)
         return Found(
             proof,
             Noise.of(repeats) if repeats else Noise(0),
@@ -136,7 +137,8 @@ class Course:
             first,
             diagnoses,
             repeats,
-            self._searched(proof, base),
+            searched,
+            of,
             self._plan.full_run.growth(winner),
             unchecked,
             None if again is None else again.again,
@@ -147,7 +149,7 @@ class Course:
         """The bank's settings by the confirm stage alone; `again` says what came of it."""
         self._observer.stage("confirm", "the bank's settings against the baseline, interleaved")
         arms = (base, hit.settings, expert)
-        proof = prove_again(self._lab, self._budget, self._plan, self._violations, arms, first)
+        proof = prove_again(self._lab, self._budget, self._plan, self._exceeded, arms, first)
         refused, unchecked = self._prover.refuse(proof)
         reason = broken(hit, proof)
         verdict = f"do not prove themselves again ({reason}); an ordinary search follows"
@@ -173,7 +175,7 @@ class Course:
             self._would_do = short.would_do
             self._observer.note(short.sentence)
 
-    def _noise(self, base: Settings, first: Trial | None) -> Anchor | None:
+    def _noise(self, base: Settings, expert: Settings, first: Trial | None) -> Anchor | None:
         """A/A: the baseline again, in processes of its own."""
         repeats = [self._repeat(first)] if first else []
         typical_s = self._lab.typical_s()
@@ -188,8 +190,8 @@ class Course:
         anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
-            self._observer.note(anchor.noise.sentence(most_rounds=self._plan.max_rounds))
-        self._search.expect_noise(anchor.noise.spread if anchor.noise.n > 1 else USUAL_SPREAD)
+            proof = self._prover.expected(base, expert, first)
+            self._observer.note(anchor.noise.outlook(*proof))
         return anchor
 
     def _again(self, base: Settings) -> Repeat | None:
@@ -201,9 +203,9 @@ class Course:
         return self._repeat(trial) if trial.run.outcome == "ok" else None
 
     def _repeat(self, trial: Trial) -> Repeat:
-        self._last = trial.run.measurement
-        blocks = tuple(self._lab.block_values(trial.run.measurement))
-        return Repeat(trial.ended_s, trial.value, blocks)
+        self._last = m = trial.run.measurement
+        blocks = (replace(m, blocks=(block,)).samples_per_s for block in m.blocks)
+        return Repeat(trial.ended_s, trial.value, m.samples_per_s, tuple(blocks))
 
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""
@@ -211,16 +213,23 @@ class Course:
         if not self._plan.diagnose or self._lab.typical_s(self._plan.repeat_s) > most_s:
             return None
         self._observer.stage("diagnosis", "the loader alone, the model alone")
-        found = diagnose(self._lab, settings, together, most_s, self._plan.repeat_s)
+        plan = self._plan
+        found = diagnose(self._lab, settings, together, most_s, plan.repeat_s, plan.shares_cores)
         self._observer.note(found.sentence)
         return found
 
-    def _searched(self, proof: Confirmed, base: Settings) -> float | None:
-        value = self._search.value_of(proof.best_tried.settings)
-        level = self._search.value_of(base)
-        if not value or not level or proof.best_tried is proof.baseline:
-            return None
-        return (value / level) ** self._lab.sign
+    def _searched(
+        self, proof: Confirmed, base: Settings, ablation: Ablation | None
+    ) -> tuple[float | None, str]:
+        """The search's own speedup of the best that was tried, and whose that is if another's."""
+        tried, of = proof.best_tried, ""
+        value, level = self._search.value_of(tried.settings), self._search.value_of(base)
+        if not value and ablation is not None and tried.settings.key() == ablation.left.key():
+            value = self._search.value_of(ablation.whole)  # what is left of it was never a trial
+            of = next(iter(self._search.best(1)), "")
+        if not value or not level or tried is proof.baseline:
+            return None, ""
+        return (value / level) ** self._lab.sign, of
 
     def _of_rounds(self, baseline: Arm) -> list[Repeat]:
         """The baseline's runs in the confirm rounds, without one of before that stands for them."""

@@ -44,6 +44,7 @@ class Diagnosis:
         reasons: Why a side has no rate: "loader" or "compute" -> a sentence.
         num_workers: Loader workers in training.
         n_cores: CPU cores that the processes share.
+        shares_cores: Whether the model computes on them, and not on a device of its own.
     """
 
     together: Rate
@@ -52,6 +53,7 @@ class Diagnosis:
     reasons: dict[str, str] = field(default_factory=dict)
     num_workers: int = 0
     n_cores: int = 1
+    shares_cores: bool = True
 
     @property
     def bound(self) -> float | None:
@@ -138,7 +140,9 @@ class Diagnosis:
         if self.num_workers == 0:
             return "without workers they take turns"
         cores = "core" if self.n_cores == 1 else f"{self.n_cores} cores"
-        return f"they compete for the same {cores}"
+        if self.shares_cores:
+            return f"they compete for the same {cores}"
+        return f"workers may take the {cores} from the process that feeds the device"
 
     def _by_one_side(self) -> Binding:
         if self.compute is not None:
@@ -169,6 +173,7 @@ def diagnose(
     together: Measurement,
     timeout_s: float,
     max_s: float | None = None,
+    shares_cores: bool = True,
 ) -> Diagnosis:
     """Measure each side of `settings` alone, as trials of kinds of their own (`KINDS`).
 
@@ -178,6 +183,7 @@ def diagnose(
         together: Training with them.
         timeout_s: For each of the two trials.
         max_s: The longest window of each, if shorter than the job's own.
+        shares_cores: Whether the model computes on the cores that loader workers have, too.
 
     Returns:
         A side that cannot be measured has no rate and a reason; nothing is raised for it.
@@ -200,6 +206,7 @@ def diagnose(
         reasons,
         together.num_workers,
         _n_cores(),
+        shares_cores,
     )
 
 

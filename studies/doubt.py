@@ -26,3 +26,8 @@ class Doubt:
 def more_time(folder: Path) -> str:
     """The advice where the study in `folder` was too short."""
     return f"go on with resume={folder} and a larger budget="
+
+
+def more_rounds(folder: Path, n_rounds: int) -> str:
+    """The advice where `confirm.max_rounds` ended the proof after `n_rounds`, and not the time."""
+    return f"go on with resume={folder} confirm.max_rounds={2 * n_rounds}"

@@ -5,6 +5,7 @@ from studies.study_doubts import baseline_drift, few_rounds, two_modes, wide_int
 from studies.window_doubts import (
     Watched,
     clocks_throttled,
+    epoch_start_unknown,
     machine_busy,
     not_settled,
     of_trials,
@@ -17,6 +18,7 @@ __all__ = [
     "Watched",
     "baseline_drift",
     "clocks_throttled",
+    "epoch_start_unknown",
     "few_rounds",
     "machine_busy",
     "not_settled",

@@ -9,6 +9,12 @@ from hotlap.measurement import Measurement
 from studies.arm import Arm
 from studies.growth import Growth, Limits, can_tell, growths
 
+ASSUMED_STEPS = 100_000
+"""Of a full run whose length was not said: what meets its limit later is told and refuses nothing.
+A window has some hundred steps; a slope says little of what is a thousand times as far away."""
+
+UNSAID = f"run.epochs= is not given, and {ASSUMED_STEPS:,} steps are assumed"
+
 
 @dataclass(frozen=True)
 class Endurance:
@@ -36,14 +42,16 @@ class Endurance:
         """Why the full run would run out of something with the winner; empty if it would not.
 
         What grows with the baseline too is the user's own: it is told, and nothing is refused; so
-        is what the baseline's trials were too short to show.
+        is what the baseline's trials were too short to show, and what reaches its limit after more
+        steps than a run has whose length was not said (`ASSUMED_STEPS`).
         """
         own = {growth.what for growth in self.growth(baseline)}
         trials = measured(baseline)
         return "; ".join(
-            growth.sentence
+            growth.sentence if growth.n_steps else f"{growth.sentence} ({UNSAID})"
             for growth in self.growth(winner)
             if growth.reached_after_steps is not None
+            and growth.reached_after_steps <= (growth.n_steps or ASSUMED_STEPS)
             and growth.what not in own
             and 2 * sum(can_tell(m, growth.what) for m in trials) > len(trials)
         )

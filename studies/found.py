@@ -26,6 +26,7 @@ class Found:
         repeats: All runs of the baseline, in the order of time.
         searched: The speedup that the search itself had measured for the winner, or for what came
             closest; None if it has not measured them.
+        searched_of: Whose figure that is, "trial 7", of which these are a part; empty if their own.
         growth: What grows with the steps of the winner, or of the baseline if that is the winner.
         unchecked: Why the winner's numerics are not known, empty if they are.
         again: Whether the bank's settings have proven themselves again; None if it had none.
@@ -40,6 +41,7 @@ class Found:
     diagnoses: dict[str, Diagnosis] = field(default_factory=dict)
     repeats: list[Repeat] = field(default_factory=list)
     searched: float | None = None
+    searched_of: str = ""
     growth: list[Growth] = field(default_factory=list)
     unchecked: str = ""
     again: bool | None = None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from studies.doubt import more_time
+from studies.doubt import more_rounds, more_time
 from studies.doubts import (
     Doubt,
     Watched,
@@ -17,6 +17,7 @@ from studies.doubts import (
     wide_interval,
 )
 from studies.found import Found
+from studies.gate import NO_BASELINE
 
 
 def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
@@ -27,8 +28,8 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
         folder: Of the study.
         n_trials: Of the search.
     """
-    longer = more_time(folder)
     proof = found.proof
+    again = more_rounds(folder, proof.n_rounds) if proof.capped else more_time(folder)
     trials = [trial for arm in proof.arms for trial in arm.trials.values()]
     watched = [
         Watched(t.run.measurement, t.settings.num_workers * t.settings.prefetch_factor)
@@ -38,27 +39,26 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     best, baseline = proof.best_tried, proof.baseline
     speedup = best.speedup(baseline)
     said: list[Doubt | None] = [*of_trials(watched)]
-    rates = [(repeat.t, repeat.value) for repeat in found.repeats]
-    if baseline.sign > 0:
-        said.append(baseline_drift(rates, found.noise.spread, n_trials))
+    rates = [(repeat.t, repeat.rate) for repeat in found.repeats]
+    said.append(baseline_drift(rates, found.noise.spread, n_trials))
     if found.noise.modes:
         slow, fast = sorted(found.noise.modes)
         wait = baseline.settings.omp_wait_policy
         said.append(two_modes(slow, fast, _slow_share(found), wait if wait != "default" else ""))
     if proof.found_better:
-        said.append(wide_interval("the winner", speedup, proof.n_rounds, longer))
+        said.append(wide_interval("the winner", speedup, proof.n_rounds, again))
     else:
         value = speedup.value if best is not baseline and not best.reasons else 0.0
-        said.append(few_rounds(proof.n_rounds, best.name, value, longer))
-    said += [*_growth(found), *_unchecked(found, longer), *_could_not_win(found)]
+        said.append(few_rounds(proof.n_rounds, best.name, value, again, proof.capped))
+    said += [*_growth(found), *_unchecked(found, folder), *_could_not_win(found)]
     return [doubt for doubt in said if doubt is not None]
 
 
 def _slow_share(found: Found) -> float:
     slow, fast = sorted(found.noise.modes)
-    blocks = [value for repeat in found.repeats for value in repeat.blocks]
+    blocks = [rate for repeat in found.repeats for rate in repeat.blocks]
     between = math.sqrt(slow * fast)
-    return sum(value < between for value in blocks) / max(1, len(blocks))
+    return sum(rate < between for rate in blocks) / max(1, len(blocks))
 
 
 def _growth(found: Found) -> list[Doubt]:
@@ -73,17 +73,16 @@ def _growth(found: Found) -> list[Doubt]:
     ]
 
 
-def _unchecked(found: Found, longer: str) -> list[Doubt]:
+def _unchecked(found: Found, folder: Path) -> list[Doubt]:
     if not found.unchecked:
         return []
-    return [
-        Doubt(
-            "numerics-unchecked",
-            f"the winner is frozen, and {found.unchecked}",
-            "the budget was too short for some more steps of winner and baseline",
-            f"{longer}, or compare the losses of a full run",
-        )
-    ]
+    cause = "the budget was too short for some more steps of winner and baseline"
+    advice = f"{more_time(folder)}, or compare the losses of a full run"
+    if found.unchecked.startswith(NO_BASELINE):
+        cause = "the baseline's own steps on fixed batches fail or diverge: nothing to compare with"
+        advice = f"see why in the logs in {folder}/numerics, or compare the losses of a full run"
+    seen = f"the winner is frozen, and {found.unchecked}"
+    return [Doubt("numerics-unchecked", seen, cause, advice)]
 
 
 def _could_not_win(found: Found) -> Sequence[Doubt]:
@@ -95,7 +94,7 @@ def _could_not_win(found: Found) -> Sequence[Doubt]:
             "what fails once in a few short runs is nothing to freeze for a long one",
             f"its trials' logs: trials/{next(iter(arm.trials.values())).number:04d}/worker.log",
         )
-        for arm in found.proof.arms
+        for arm in (*found.proof.arms, *found.proof.failed)
         for why in arm.reasons
         if arm.name not in refused
     ]

@@ -3,36 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hotlap import frozen
+from hotlap.measurement import Ratio
+from hotlap.spoken import interval
 from studies.ablate import differing
+from studies.arm import Arm
 from studies.confirm import Confirmed
+from studies.rounds import ENOUGH_ROUNDS
+
+
+@dataclass(frozen=True)
+class Freezing:
+    """What was frozen.
+
+    Attributes:
+        path: The file to tell the user of: the last one that was written.
+        kept: Whether it holds what an earlier session of the study had proven.
+        earlier: What became of that, a sentence; empty if there is nothing to say.
+    """
+
+    path: Path
+    kept: bool = False
+    earlier: str = ""
 
 
 def freeze(
     paths: Sequence[Path], workload: str, proof: Confirmed, origin: Mapping[str, Any]
-) -> Path:
+) -> Freezing:
     """Write what was proven to each of `paths`.
 
-    A study that goes on and has no time to prove its winner again keeps its earlier file.
+    A study that goes on and proves nothing keeps what it has proven before, unless that was refused
+    or a whole proof's rounds do not show it faster any more.
 
     Args:
         paths: The study's own file first.
         workload: Its name.
         proof: The confirm rounds.
         origin: What else belongs to the provenance: facts, versions, commit, study, date.
-
-    Returns:
-        The file to tell the user of: the last one, or the earlier file that is kept.
     """
+    settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
+    kept, earlier = False, ""
     if not proof.found_better and was_proven(paths[0]):
-        return paths[0]
-    provenance = provenance_of(workload, proof, origin)
+        old = frozen.load_frozen(paths[0])
+        proven = _speedup(old)
+        against = _spoken_against(proof, old)
+        kept = not against
+        if kept:
+            settings, provenance = old.settings, old.provenance
+            why = f"this one did not measure it in {ENOUGH_ROUNDS} rounds"
+            earlier = f"What an earlier session proved, {proven}, stays frozen: {why}."
+        else:
+            earlier = f"What an earlier session proved, {proven}, is frozen no longer: {against}."
     for path in paths:
-        frozen.dump(path, proof.winner.settings, provenance)
-    return paths[-1]
+        frozen.dump(path, settings, provenance)
+    return Freezing(paths[-1], kept, earlier)
 
 
 def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,5 +88,31 @@ def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) ->
 
 def was_proven(path: Path) -> bool:
     """Whether the frozen file holds settings that an earlier session proved to be faster."""
-    interval = frozen.load_frozen(path).provenance.get("speedup_ci95") if path.exists() else None
-    return bool(interval and interval[0] > 1)
+    ends = frozen.load_frozen(path).provenance.get("speedup_ci95") if path.exists() else None
+    return bool(ends and ends[0] > 1)
+
+
+def _speedup(old: frozen.Frozen) -> str:
+    low, high = old.provenance["speedup_ci95"]
+    ratio = Ratio(old.provenance["speedup"], low, high)
+    return f"{ratio.value:.2f}x {interval(ratio)}"
+
+
+def _spoken_against(proof: Confirmed, old: frozen.Frozen) -> str:
+    """What this session's rounds say against the old settings; empty if they say too little."""
+    arms = (*proof.arms, *proof.failed)
+    arm = next((arm for arm in arms if arm.settings.key() == old.settings.key()), None)
+    if arm is None:
+        return ""
+    if arm.reasons:
+        return arm.reasons[-1]
+    return _unproven(arm, proof.baseline)
+
+
+def _unproven(arm: Arm, baseline: Arm) -> str:
+    """That a whole proof's rounds do not show it faster any more; empty where they were fewer."""
+    n_rounds = len(arm.ratios(baseline))
+    if n_rounds < ENOUGH_ROUNDS:
+        return ""
+    speedup = arm.speedup(baseline)
+    return f"{n_rounds} rounds measured {speedup.value:.2f}x {interval(speedup)} now"

@@ -30,9 +30,6 @@ from runners.protocol import Run
 from studies.answer import Answer, difference, unsound
 from studies.lab import Lab
 
-SHARE = 0.1
-"""Of the budget; more is not spent on the gate of one winner."""
-
 LEAST_STEPS, MOST_STEPS = 5, 30
 """Fewer say too little about a mean; more drift apart by chaos alone (objectives/numerics.py)."""
 
@@ -46,6 +43,9 @@ WINNER_RUNS = 2
 
 UNKNOWN = "its numerics could not be checked: "
 """How a reason begins where the winner was not refused for what it does, but nothing is known."""
+
+NO_BASELINE = f"{UNKNOWN}the baseline: "
+"""How it begins where the baseline's own steps do not end well, so that time would not help."""
 
 
 class Gate:
@@ -139,9 +139,12 @@ class Gate:
             # Does the baseline differ from itself, only not so in its first runs?
             accepted, said = self._verdict(answer, self._repeats, kind)
         elif not accepted and kind != "exact":
-            if reason := self._fill(DICE, deadline, rolled=True):
-                return reason
+            unrolled = self._fill(DICE, deadline, rolled=True)
             accepted, said = self._verdict(answer, [*self._repeats, *self._rolled], kind)
+            if unrolled and not accepted:
+                # What was seen speaks against it: that more could not be seen does not clear it.
+                why = unrolled.removeprefix(UNKNOWN)
+                said = f"{said}; whether other random numbers explain that was not seen: {why}"
         n_steps = len(answer["losses"])
         self.compared = f"{n_steps} steps on the same batches, class {kind}: {said}"
         return "" if accepted else f"it does not train as the baseline does: {said}"
@@ -162,7 +165,7 @@ class Gate:
             dice = len(runs) + 1 if rolled else 0
             answer, reason = self._train("the baseline", self._baseline, deadline, dice)
             if reason:
-                return reason if reason.startswith(UNKNOWN) else f"{UNKNOWN}the baseline: {reason}"
+                return reason if reason.startswith(UNKNOWN) else f"{NO_BASELINE}{reason}"
             runs.append(answer)
         return ""
 
@@ -186,7 +189,7 @@ def affordable_steps(baseline: Run, seconds: float, repeats: int = REPEATS) -> i
 
     Args:
         baseline: A trial of the baseline: it says how long a step and a start take.
-        seconds: For the whole gate; `SHARE` of the budget is meant.
+        seconds: For all these runs together.
         repeats: As Gate's.
 
     Returns:

@@ -98,6 +98,7 @@ class Lab:
             )
             self._begin_fresh()
             return self.facts(timeout_s - run.wall_s)
+        facts.setdefault("process_start_s", run.process_start_s)  # a recorded table has its own
         return facts
 
     def own_way(

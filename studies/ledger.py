@@ -94,10 +94,16 @@ class Ledger:
         level: float = self._stored.user_attrs[LEVEL]
         return level
 
-    def expect_noise(self, spread: float) -> None:
-        """Tell the pruner how much processes differ that run the same (0.02 is 2 %)."""
+    def expect_noise(self, spread: float, degrees: float) -> None:
+        """Tell the pruner how much processes differ that run the same.
+
+        Args:
+            spread: Relative standard deviation; 0.02 is 2 %.
+            degrees: Degrees of freedom that it was estimated with.
+        """
         if isinstance(self._races.pruner, RacingPruner):
             self._races.pruner.process_noise = spread
+            self._races.pruner.noise_degrees = degrees
 
     def has_lost(self, rates: Sequence[float]) -> bool:
         """Whether the pruner would stop a trial whose blocks had these `rates` so far."""

@@ -11,8 +11,8 @@ the study measures it again. From these runs:
   neighbour: the best split in two has means far apart and little spread within.
 
 With a spread of s, the ratio of two processes spreads by s * sqrt(2), and the mean of n such
-ratios has a 95 % interval of t(n - 1) * s * sqrt(2 / n) to both sides: no smaller effect can be
-shown in n rounds.
+ratios has an interval of t(n - 1) * s * sqrt(2 / n) to both sides: no smaller effect can be shown
+in n rounds. The t is the proof's (studies/arm.py), which is larger the more arms are compared.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hotlap.measurement import t_quantile
 from hotlap.spoken import percent
+from studies.arm import shared_error
 
 NOISY = 0.05
 """Above this spread or drift, the search compares each trial with a baseline next to it."""
@@ -33,14 +33,18 @@ DRIFT_REPEATS = 4
 """Three repeats come in order by chance once in three times: no drift is taken from fewer than so
 many, or a quiet machine's study would measure its baseline every second trial."""
 
+USUAL_SPREAD, FEW_REPEATS = 0.02, 3
+"""Processes are taken to differ so much where fewer repeats than that were done: the difference of
+two runs alone tells next to nothing of a spread."""
+
 SMALL = 0.02
 """A change that is worth showing."""
 
+MOST_ROUNDS = 30
+"""What so many rounds could show is said where the proof had none."""
+
 FINEST = 0.001
 """A sentence tells no two smaller changes apart."""
-
-MOST_ROUNDS = 30
-"""An effect that needs more rounds than that is out of reach."""
 
 NORMAL_MEDIAN = 0.6745
 """The median of a standard normal variable's absolute value."""
@@ -65,11 +69,13 @@ class Repeat:
     Attributes:
         t: Seconds since the study's start.
         value: The objective's.
+        rate: Samples per second, whatever the objective is.
         blocks: The same of each of its blocks.
     """
 
     t: float
     value: float
+    rate: float
     blocks: tuple[float, ...] = ()
 
 
@@ -79,9 +85,10 @@ class Noise:
 
     Attributes:
         n: Repeats.
-        spread: Relative standard deviation between processes; 0 for a single one.
-        drift: Relative change from the first to the last repeat; 0 with fewer than three.
-        modes: The two modes' values, lower first; empty if there is one.
+        spread: Of the objective's value, relative standard deviation between processes; 0 for one.
+        drift: Relative change of the rate from the first to the last repeat; 0 with fewer than
+            three.
+        modes: The two modes' samples per second, lower first; empty if there is one.
     """
 
     n: int
@@ -92,11 +99,11 @@ class Noise:
     @classmethod
     def of(cls, repeats: Sequence[Repeat]) -> Noise:
         """From the baseline's repeats, in the order of time."""
-        logs = [math.log(r.value) for r in repeats]
-        steps = [b - a for a, b in zip(logs, logs[1:], strict=False)]
-        spread = _spread(steps)
-        drift = math.expm1(_slope(repeats, logs) * (repeats[-1].t - repeats[0].t)) if steps else 0.0
-        return cls(len(logs), spread, drift, _modes(repeats))
+        values = [math.log(r.value) for r in repeats]
+        spread = _spread([b - a for a, b in itertools.pairwise(values)])
+        slope = _slope(repeats, [math.log(r.rate) for r in repeats])
+        drift = math.expm1(slope * (repeats[-1].t - repeats[0].t))
+        return cls(len(values), spread, drift, _modes(repeats))
 
     @property
     def drifts(self) -> bool:
@@ -109,27 +116,70 @@ class Noise:
         drifts = self.n >= DRIFT_REPEATS and abs(self.drift) > NOISY
         return self.spread > NOISY or drifts or bool(self.modes)
 
-    def smallest_effect(self, n_rounds: int) -> float:
-        """The smallest change (0.03 is 3 %) that `n_rounds` paired rounds can show."""
-        if n_rounds < 2:
-            return math.inf
-        return math.expm1(t_quantile(n_rounds - 1) * self.spread * math.sqrt(2 / n_rounds))
+    @property
+    def between_processes(self) -> tuple[float, float]:
+        """The spread to expect, and its degrees of freedom; infinite where none was seen.
 
-    def rounds_for(self, effect: float) -> int | None:
-        """Paired rounds that show an `effect`; None if more than are ever done."""
-        enough = (n for n in range(2, MOST_ROUNDS + 1) if self.smallest_effect(n) <= effect)
-        return next(enough, None)
+        Of n values in a row there are n - 1 differences, which overlap. Their mean square varies as
+        if it had 2 (n - 1)^2 / (3 n - 4) degrees of freedom (von Neumann et al., "The mean square
+        successive difference", 1941).
+        """
+        if self.n < FEW_REPEATS:
+            return USUAL_SPREAD, math.inf
+        return self.spread, 2 * (self.n - 1) ** 2 / (3 * self.n - 4)
 
-    def sentence(
-        self, n_rounds: int = 0, effect: float | None = None, most_rounds: int = MOST_ROUNDS
-    ) -> str:
-        """What it means.
+    def smallest_effect(self, n_rounds: int, n_compared: int = 1) -> float:
+        """The smallest change (0.03 is 3 %) that `n_rounds` paired rounds can show.
 
         Args:
-            n_rounds: Paired rounds of the proof; 0 before it.
-            effect: What these have shown to be their doubt; None takes what is to be expected.
-            most_rounds: Before the proof: how many rounds it will have at the most.
+            n_rounds: Rounds.
+            n_compared: Arms that are compared with the baseline in them.
         """
+        from scipy.special import stdtrit  # scipy takes a while to import
+
+        if n_rounds < 2:
+            return math.inf
+        t = float(stdtrit(n_rounds - 1, 1 - shared_error(n_compared) / 2))
+        return math.expm1(t * self.spread * math.sqrt(2 / n_rounds))
+
+    def rounds_for(self, effect: float, most_rounds: int, n_compared: int = 1) -> int | None:
+        """Paired rounds that show an `effect`; None if `most_rounds` do not."""
+        counts = range(2, most_rounds + 1)
+        return next((n for n in counts if self.smallest_effect(n, n_compared) <= effect), None)
+
+    def outlook(self, most_rounds: int, n_compared: int = 1) -> str:
+        """What it means before the proof.
+
+        Args:
+            most_rounds: Paired rounds that the proof can have at the most.
+            n_compared: Arms that will be compared with the baseline.
+        """
+        if self.n < 2 or most_rounds < 2:
+            return self._seen
+        needed = self.rounds_for(SMALL, most_rounds, n_compared)
+        if needed is not None:
+            return f"{self._seen}; to show a change of 2 % takes {needed} paired rounds"
+        least = _change(self.smallest_effect(most_rounds, n_compared))
+        can = f"the smallest change that {most_rounds} paired rounds can show here is {least}"
+        return f"{self._seen}; {can}"
+
+    def sentence(self, n_rounds: int = 0, n_compared: int = 1, effect: float | None = None) -> str:
+        """What it means after the proof.
+
+        Args:
+            n_rounds: Paired rounds that it had; with fewer than two, what these would be worth.
+            n_compared: Arms that were compared with the baseline.
+            effect: What the rounds have shown to be their doubt; None takes what is to be expected.
+        """
+        if n_rounds < 2:
+            return self.outlook(MOST_ROUNDS, n_compared)
+        if self.n < 2:
+            return self._seen
+        least = _change(self.smallest_effect(n_rounds, n_compared) if effect is None else effect)
+        return f"{self._seen}; {n_rounds} paired rounds cannot show a change of less than {least}"
+
+    @property
+    def _seen(self) -> str:
         if self.n < 2:
             return "the baseline was measured once only, so nothing is known of the machine's noise"
         runs = f"{self.n} runs of the baseline"
@@ -140,20 +190,7 @@ class Noise:
         if self.modes:
             low, high = self.modes
             said.append(f"have two modes, one {high / low:.1f} times as fast as the other")
-        text = ", ".join(said)
-        if n_rounds >= 2:
-            effect = self.smallest_effect(n_rounds) if effect is None else effect
-            least = _change(effect)
-            return f"{text}; {n_rounds} paired rounds cannot show a change of less than {least}"
-        needed = self.rounds_for(SMALL)
-        if needed is not None and needed <= most_rounds:
-            return f"{text}; to show a change of 2 % takes {needed} paired rounds"
-        if most_rounds < 2:
-            return text
-        least = _change(self.smallest_effect(most_rounds))
-        return (
-            f"{text}; the smallest change that {most_rounds} paired rounds can show here is {least}"
-        )
+        return ", ".join(said)
 
 
 def _change(effect: float) -> str:

@@ -26,7 +26,7 @@ class Plan:
 
     n_trials: int | None = None
     n_best: int = 2
-    max_rounds: int = 8
+    max_rounds: int = 40
     guided: bool = True
     sampler: str = "tpe"
     seed: int = 0

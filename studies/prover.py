@@ -12,12 +12,12 @@ from runners.protocol import Run
 from studies.ablate import FEW_ROUNDS, MAX_ROUNDS, Ablation, ablate, differing
 from studies.arm import Arm
 from studies.budget import Budget
-from studies.confirm import Confirmed, confirm
+from studies.confirm import Confirmed, confirm, n_affordable
 from studies.gate import UNKNOWN, Gate
 from studies.lab import Lab
 from studies.plan import Plan
 from studies.protocols import Observer, Trial
-from studies.rounds import Rounds, Violations
+from studies.rounds import Exceeded, Rounds
 from studies.search import Search
 
 CONFIRM = 0.3
@@ -42,7 +42,7 @@ class Prover:
         budget: Budget,
         plan: Plan,
         observer: Observer,
-        violations: Violations,
+        exceeded: Exceeded,
         make_gate: MakeGate | None,
     ) -> None:
         self._lab = lab
@@ -50,8 +50,9 @@ class Prover:
         self._budget = budget
         self._plan = plan
         self._observer = observer
-        self._violations = violations
+        self._exceeded = exceeded
         self._make_gate = make_gate
+        self._gate: Gate | None = None  # one for all winners: its runs of the baseline are kept
 
     def ablate(self, base: Settings, likely: Sequence[str]) -> Ablation | None:
         """Take the best settings apart, if they seem better than the baseline."""
@@ -89,6 +90,20 @@ class Prover:
         rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
         return confirm(rounds, arms, first)
 
+    def expected(self, base: Settings, expert: Settings, first: Trial | None) -> tuple[int, int]:
+        """Paired rounds that the proof can have at the most, and arms in them beside the baseline.
+
+        It may find more time than is kept for it, as where a small space has been tried to its end.
+        """
+        trial_s = self._lab.typical_s(self._plan.repeat_s)
+        n_arms = self._plan.n_best + 1 + (expert.key() != base.key())  # the best one with less, too
+        if trial_s <= 0:
+            return self._plan.max_rounds, n_arms
+        seconds = (CONFIRM - self._numerics_share(first)) * self._budget.seconds
+        n_compared = min(n_arms, n_affordable(seconds, trial_s))
+        n_rounds = int(seconds / ((1 + n_compared) * trial_s))
+        return min(self._plan.max_rounds, n_rounds), n_compared
+
     def _numerics_share(self, first: Trial | None) -> float:
         """The budget's share for the numerics: a slow start is paid in each of their runs."""
         start_s = first.run.measurement.startup_s if first else 0.0
@@ -119,8 +134,10 @@ class Prover:
         """Why the winner may not be frozen, and why that is not known; empty if neither."""
         if self._make_gate is None:
             return "", ""
-        trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
-        gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
+        if self._gate is None:
+            trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
+            self._gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
+        gate = self._gate
         reason = gate(winner.settings, self._budget.left())
         if not reason:
             self._observer.note(gate.compared)
@@ -137,7 +154,7 @@ class Prover:
             lambda: self._budget.left(keep),
             max_rounds,
             self._plan.seed,
-            self._violations,
+            self._exceeded,
             behind_rounds,
             self._plan.repeat_s,
             trial_s,

@@ -7,6 +7,10 @@ Each new block is another look, and looking often finds something by chance. So 
 is spent over the looks: half of it goes to the best trial's bound, and of the other half the k-th
 look gets 1 / (k (k + 1)), which adds up to one. By the union bound a trial that is as good as the
 best is stopped with at most the stated probability, however long the race.
+
+Processes that run the same differ too, which no block of one process knows of. How much is an
+estimate from a few runs of the baseline, so there as well the bound is Student's, with their
+degrees of freedom. Taken as known, an estimate from three runs stopped equal trials far too often.
 """
 
 from __future__ import annotations
@@ -29,13 +33,19 @@ class RacingPruner(BasePruner):
         min_blocks: A trial with fewer blocks is never stopped, and is nobody's rival.
         process_noise: Relative standard deviation between processes that run the same (from an A/A
             run): blocks of one process know nothing of it. 0.02 means 2 %. It may be set later.
+        noise_degrees: Degrees of freedom that it was estimated with; infinite where it is known.
+            They may be set later.
 
     Raises:
         ValueError: An argument lies outside of its range.
     """
 
     def __init__(
-        self, error: float = 0.05, min_blocks: int = 2, process_noise: float = 0.0
+        self,
+        error: float = 0.05,
+        min_blocks: int = 2,
+        process_noise: float = 0.0,
+        noise_degrees: float = math.inf,
     ) -> None:
         if not 0 < error < 1:
             raise ValueError(f"error is {error}; it is a probability between 0 and 1")
@@ -43,9 +53,12 @@ class RacingPruner(BasePruner):
             raise ValueError(f"min_blocks is {min_blocks}; one block has no interval, so 2 or more")
         if process_noise < 0:
             raise ValueError(f"process_noise is {process_noise}; it is a share from 0")
+        if not noise_degrees > 0:
+            raise ValueError(f"noise_degrees is {noise_degrees}; it is more than 0")
         self._error = error
         self._min_blocks = min_blocks
         self.process_noise = process_noise
+        self.noise_degrees = noise_degrees
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         """Whether `trial` has lost already."""
@@ -73,17 +86,35 @@ class RacingPruner(BasePruner):
             return None
         sign = -1 if study.direction == StudyDirection.MINIMIZE else 1
         best = max(raced, key=lambda t: sign * (t.value or 0.0))
-        return list(best.intermediate_values.values())
+        return rates_of(best, study.direction)
 
     def _half_width(self, rates: Sequence[float], error: float) -> float:
         """From the mean to the one-sided bound that is wrong with probability `error`."""
-        from scipy.special import ndtri, stdtrit  # scipy takes a while to import
+        from scipy.special import stdtrit  # scipy takes a while to import
 
         n, mean = len(rates), _mean(rates)
         variance = sum((rate - mean) ** 2 for rate in rates) / (n - 1)
         blocks = float(stdtrit(n - 1, 1 - error)) * math.sqrt(variance / n)
-        process = float(ndtri(1 - error)) * self.process_noise * abs(mean)
+        process = self._noise_bound(error) * abs(mean)
         return math.hypot(blocks, process)
+
+    def _noise_bound(self, error: float) -> float:
+        from scipy.special import ndtri, stdtrit  # scipy takes a while to import
+
+        known = math.isinf(self.noise_degrees)
+        quantile = ndtri(1 - error) if known else stdtrit(self.noise_degrees, 1 - error)
+        return float(quantile) * self.process_noise
+
+
+def rates_of(trial: FrozenTrial, direction: StudyDirection) -> list[float]:
+    """The rates of a complete trial's blocks, on the whole no better than the value it was given.
+
+    What a value lacks, such as batches that the loader had made before, its blocks still have.
+    """
+    rates = list(trial.intermediate_values.values())
+    share = (trial.value or 0.0) / _mean(rates)
+    worse = max if direction == StudyDirection.MINIMIZE else min
+    return [rate * worse(1.0, share) for rate in rates]
 
 
 def _mean(rates: Sequence[float]) -> float:

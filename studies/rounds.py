@@ -37,8 +37,8 @@ CHANCE = 0.005
 """How often one that is just so far behind may be left out after a round; there are several rounds
 and several arms, and the one that leads does so by its luck too."""
 
-Violations = Callable[[Measurement], Sequence[float]]
-"""By how much a measurement breaks each limit; 0 or less is fine."""
+Exceeded = Callable[[Measurement], Sequence[str]]
+"""A sentence for each limit that a measurement exceeds."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Rounds:
         left: Seconds that are left for these rounds; no round begins that could not end in them.
         max_rounds: The most rounds.
         seed: Of the order within rounds.
-        violations: An arm above 0 cannot win.
+        exceeded: An arm of which it has something to say cannot win.
         behind_rounds: So many rounds an arm takes part in before it may be left out.
         max_s: The longest window of a trial; None for the workload's own.
         trial_s: Wall clock that a trial is expected to take; None for what the lab has seen.
@@ -62,7 +62,7 @@ class Rounds:
     left: Callable[[], float]
     max_rounds: int
     seed: int = 0
-    violations: Violations = lambda measurement: ()
+    exceeded: Exceeded = lambda measurement: ()
     behind_rounds: int = 2
     max_s: float | None = None
     trial_s: float | None = None
@@ -109,8 +109,8 @@ class Rounds:
         if trial.run.outcome != "ok" and not trial.ran_out:
             # What fails once in a few runs is nothing to freeze for a long one.
             arm.reasons.append(f"{trial.run.outcome} in round {n_rounds + 1}: {trial.run.reason}")
-        elif max(self.violations(trial.run.measurement), default=0.0) > 0:
-            arm.reasons.append(f"it broke a limit in round {n_rounds + 1}")
+        elif exceeded := self.exceeded(trial.run.measurement):
+            arm.reasons.append(f"in round {n_rounds + 1} {'; '.join(exceeded)}")
 
     def _still_running(self, arms: Sequence[Arm], reference: Arm, n_rounds: int) -> list[Arm]:
         able = [arm for arm in arms if arm is reference or not arm.reasons]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from studies.ledger import Ledger
 from studies.outcomes import told
 from studies.proposals import Proposals
 from studies.protocols import Space, Trial
+from studies.racing import rates_of
 from studies.samplers import CONSTRAINTS, constrain
 
 HOPELESS = 4.0
@@ -145,10 +147,6 @@ class Search:
         """
         return self._ledger.first_level(new)
 
-    def expect_noise(self, spread: float) -> None:
-        """Tell the racing pruner how much processes differ that run the same (0.02 is 2 %)."""
-        self._ledger.expect_noise(spread)
-
     def n_outcomes(self) -> dict[str, int]:
         """How many trials ended how, earlier sessions included."""
         ended = [t.user_attrs["outcome"] for t in self._ledger.trials]
@@ -178,6 +176,7 @@ class Search:
             if anchor is not None and due:
                 anchor.before_trial()
                 self._factor = anchor.factor
+                self._ledger.expect_noise(*anchor.noise.between_processes)
                 due = False
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
             if self._budget.left(self._keep) <= self._lab.typical_s():
@@ -267,15 +266,15 @@ class Search:
         late = self._scaled(warmup[1:])
         if len(late) < HOPELESS_BLOCKS:
             return False
-        best = self._best_of_a_trial()
+        best = self._best_mean()
         if self._lab.sign > 0:
             return max(late) * HOPELESS < best
         return min(late) > best * HOPELESS
 
-    def _best_of_a_trial(self) -> float:
-        """The best trial's mean value over its blocks, whatever the objective makes of them all."""
-        blocks = [list(t.intermediate_values.values()) for t in self._ledger.trials]
-        means = [sum(values) / len(values) for values in blocks if values]
+    def _best_mean(self) -> float:
+        """The best trial's mean over its blocks."""
+        raced = [t for t in self._ledger.trials if t.intermediate_values]
+        means = [statistics.fmean(rates_of(t, self._study.direction)) for t in raced]
         if self._lab.sign > 0:
             return max(means, default=0.0)
         return min(means, default=math.inf)

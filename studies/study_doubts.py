@@ -10,6 +10,7 @@ from itertools import combinations
 from hotlap.measurement import Rate
 from hotlap.spoken import count, interval, percent
 from studies.doubt import Doubt
+from studies.noise import SMALL
 
 WIDE = 0.05
 """A half width above this share of the value: what a full run is checked against is 5 % too."""
@@ -109,7 +110,9 @@ def two_modes(
     )
 
 
-def few_rounds(n_rounds: int, name: str, speedup: float, more_time: str) -> Doubt | None:
+def few_rounds(
+    n_rounds: int, name: str, speedup: float, more_time: str, capped: bool = False
+) -> Doubt | None:
     """Too few rounds to prove what looks faster.
 
     Args:
@@ -117,19 +120,26 @@ def few_rounds(n_rounds: int, name: str, speedup: float, more_time: str) -> Doub
         name: Who came closest to beating the baseline, and is not proven to: "trial 7".
         speedup: Its ratio to the baseline.
         more_time: What to do for more of them.
+        capped: Whether no more of them were allowed, and the time is not the reason.
     """
     if n_rounds == 0:
         sentence = "there was no time to prove anything"
-    elif n_rounds < FEW_ROUNDS and speedup > 1:
+    elif capped and speedup > 1 + SMALL:
+        sentence = (
+            f"the {count(n_rounds, 'round')} that confirm.max_rounds allows did not prove that "
+            f"{name} is faster ({speedup:.2f}x)"
+        )
+    elif n_rounds < FEW_ROUNDS and speedup > 1 and not capped:
         sentence = (
             f"only {count(n_rounds, 'round')} fitted into the time, too few to prove that {name} "
             f"is faster ({speedup:.2f}x)"
         )
     else:
         return None
-    return Doubt(
-        "few-rounds", sentence, "the budget is short for trials as long as these", more_time
-    )
+    cause = "the budget is short for trials as long as these"
+    if capped:
+        cause = "confirm.max_rounds ended the proof before its intervals were narrow"
+    return Doubt("few-rounds", sentence, cause, more_time)
 
 
 def _known_well(speedup: Rate) -> bool:

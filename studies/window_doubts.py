@@ -54,7 +54,14 @@ class Watched:
 
 def of_trials(trials: Sequence[Watched]) -> list[Doubt]:
     """All doubts that the windows of a study's trials give rise to."""
-    kinds = (machine_busy, clocks_throttled, window_too_short, short_dataset, not_settled)
+    kinds = (
+        machine_busy,
+        clocks_throttled,
+        window_too_short,
+        short_dataset,
+        epoch_start_unknown,
+        not_settled,
+    )
     return [doubt for kind in kinds if (doubt := kind(trials))]
 
 
@@ -128,6 +135,24 @@ def short_dataset(trials: Sequence[Watched]) -> Doubt | None:
         "starts weigh less in the rate",
         "the data set is a small one, or a part of the full run's",
         "if the full run has more data, tune with as much of it as lasts longer than window.max_s",
+    )
+
+
+def epoch_start_unknown(trials: Sequence[Watched]) -> Doubt | None:
+    """No epoch's border was met, and persistent workers may need a while there."""
+    touched = [trial.measurement for trial in trials if not trial.measurement.epoch_start_known]
+    if not _many(touched, trials):
+        return None
+    shares = [1 - m.rate.value / m.steady.value for m in touched if m.steady.value > 0]
+    share = statistics.median(shares) if shares else 0.0
+    return Doubt(
+        "epoch-start-unknown",
+        f"{_of(touched, trials)} had persistent workers and met no border between two epochs; an "
+        f"epoch's start is counted as long as it can be, by {percent(share)} of the rate, and the "
+        "true rate may be higher by as much",
+        "epochs are longer than the window, and have few steps for each worker",
+        "a window in which an epoch ends, and a budget that leaves room for it, as "
+        "window.min_s=60 window.max_s=60 budget=2h",
     )
 
 

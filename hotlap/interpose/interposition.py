@@ -67,6 +67,11 @@ class Interposition:
         """The roots that are alive."""
         return self._roots.found()
 
+    @property
+    def looked_s(self) -> float:
+        """Seconds that hotlap itself has looked around, within a step of the script."""
+        return self._roots.looked_s
+
     def listen(self, listener: Listener) -> None:
         """Tell `listener` from now on what the script does."""
         for part in (self._loaders, self._roots, self._optimizers):

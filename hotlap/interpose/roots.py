@@ -12,6 +12,7 @@ import contextlib
 import functools
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import FrameType
@@ -61,6 +62,7 @@ class Roots:
         self._n_watched = 0
         self._twins_of: WeakSet[nn.Module] = WeakSet()
         self._twin_kinds: set[Any] = set()
+        self.looked_s = 0.0  # for twins, within a step of the script
         self.listener: Listener | None = None
 
     def install(self, patches: Patches) -> None:
@@ -137,7 +139,9 @@ class Roots:
         twins = Twins(self._calls, self.listener)
         if not twins.kinds <= self._twin_kinds:
             self._twin_kinds |= twins.kinds
+            began = time.perf_counter()
             twins.look()
+            self.looked_s += time.perf_counter() - began
             twins.install(self._patches)
 
     def _elsewhere(self, frame: FrameType) -> None:

@@ -49,7 +49,8 @@ class Units:
 
     Attributes:
         restarts: An epoch cannot be begun on purpose here.
-        wait_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's, of the units that are done.
+        wait_s, wait_before_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's, of the units
+            that are done.
         loss: Where the last backward pass began.
         clock: Seconds of training.
     """
@@ -80,7 +81,7 @@ class Units:
         self._n_beside = 0  # samples of others' batches, if they turn out to be trained on
         self._n_foreign = 0  # steps on others' batches in a row
         self._foreign: LoaderSeen | None = None  # who gave the last batch, if another loader did
-        self.wait_s = 0.0
+        self.wait_s = self.wait_before_s = 0.0
         self.now = 0.0
         self.n_taken = 0
         self.n_epochs = 0
@@ -318,13 +319,13 @@ class Units:
         if self.clock.stop_for_other():
             self._n_beside = 0
         unit, self._unit = self._unit, Unit()
-        self.wait_s += unit.wait_s
         self.now = unit.now - self.clock.left_out_s
         if unit.n_passes:
             if self.n_epochs and self.n_in_epoch:
                 self.n_epoch_steps = self.n_in_epoch
             self.n_epochs += unit.n_passes
-            self._n_before = self.n_taken
+            self._n_before, self.wait_before_s = self.n_taken, self.wait_s
+        self.wait_s += unit.wait_s
         self.n_taken += unit.n_batches
         self._trained = False
         self._follower.done(unit.n_samples, self.loss, unit.batch)

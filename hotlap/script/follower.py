@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
+
+import torch
 
 from hotlap.errors import InvalidTrial
 from hotlap.interpose.imposed import Imposed
@@ -12,7 +15,13 @@ from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.units import Units
 from hotlap.job import EventLog, Job
 from hotlap.scratch import Scratch
+from hotlap.script.device import device_of, parameters_device
 from hotlap.script.ending import Ending
+from hotlap.script.heard import Heard
+from hotlap.script.skips import Skips
+
+ALIVE_SHARE = 0.1
+"""Of the silence after which a trial is ended: so often at most a script is said to go on."""
 
 
 class ScriptFollower:
@@ -29,6 +38,7 @@ class ScriptFollower:
     Attributes:
         units: Tells the units to this follower.
         scratch: How the working folder is covered.
+        skips: Counts what the script's own GradScaler leaves out.
     """
 
     units: Units
@@ -49,6 +59,10 @@ class ScriptFollower:
         self.emit = emit
         self.ending = ending
         self.started = started
+        self.skips = Skips(interposition.patches)
+        self._devices: list[str] = []  # of parameters
+        self._alive_s = ALIVE_SHARE * min(job.window.silence_s, job.window.first_step_s)
+        self._told: float | None = None  # when it was told last; None before the first step
 
     @property
     def seen(self) -> Seen:
@@ -58,7 +72,31 @@ class ScriptFollower:
     @property
     def listener(self) -> Listener:
         """Who hears the script: the units, unless a follower wants to hear more."""
-        return self.units
+        return Heard(self.units, self)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the script trains, once an optimizer has stepped."""
+        return device_of(self._devices, [root.device for root in self.seen.roots])
+
+    def before_stepping(self, optimizer: Any) -> None:
+        """An optimizer is about to step."""
+        if self._told is None:
+            self._devices.append(parameters_device(optimizer))
+
+    def has_stepped(self, optimizer: Any) -> None:
+        """It has."""
+        if self._told is None:
+            self._told = time.monotonic()
+            self.emit("training")
+        self.skips.stepped(optimizer)
+
+    def besides(self) -> None:
+        """The script does something else than training, and would be silent for as long."""
+        now = time.monotonic()
+        if self._told is not None and now - self._told > self._alive_s:
+            self._told = now
+            self.emit("alive")
 
     def begin(self, loader: Any) -> None:
         """The first unit has begun."""

@@ -21,6 +21,7 @@ from hotlap.interpose.listener import Listener
 from hotlap.losses import STRIDE, distance, nudge, sampled
 from hotlap.same_samples import seed_all
 from hotlap.script.follower import ScriptFollower
+from hotlap.script.heard import Heard
 from hotlap.script.repeating import repeats
 
 MOST_AHEAD = 64
@@ -48,7 +49,7 @@ class Losses(ScriptFollower):
     @property
     def listener(self) -> Listener:
         """Hears each forward pass and each step before the units do."""
-        return _Seeding(self)
+        return Heard(_Seeding(self), self)
 
     def seed_unit(self, module: Any) -> None:
         """A training forward pass begins."""
@@ -118,7 +119,7 @@ class Losses(ScriptFollower):
             batches=self._batches,
             first_update=self._first_update,
             finite=finite,
-            n_skipped_steps=0,
+            n_skipped_steps=self.skips.n_skipped,
             repeatable=self._repeatable,
         )
 

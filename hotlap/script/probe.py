@@ -34,7 +34,6 @@ from hotlap.interpose.reach import reach
 from hotlap.interpose.seen import Seen
 from hotlap.script.attention import Attention
 from hotlap.script.follower import ScriptFollower
-from hotlap.script.timer import device_of
 from hotlap.settings import Settings, faults
 from hotlap.sides import shapes, size_bytes
 from hotlap.structure import batch_shapes, dataset_kind, model_digest
@@ -77,6 +76,7 @@ class Probe(ScriptFollower):
 
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """One more unit."""
+        self.besides()
         self._n_units += 1
         self._shapes.add(shapes(batch))
         self._batch = batch
@@ -96,7 +96,7 @@ class Probe(ScriptFollower):
 
     def _facts(self) -> dict[str, Any]:
         seen = self.seen
-        device = device_of(seen.roots[0].device if seen.roots else "cpu")
+        device = self.device
         return {
             **toolchain.versions(),
             **toolchain.device_facts(device),

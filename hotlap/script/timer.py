@@ -10,7 +10,7 @@ import torch
 
 from hotlap.block_timer import Trained
 from hotlap.device_mark import DeviceMark
-from hotlap.errors import InvalidTrial
+from hotlap.errors import Diverged, InvalidTrial
 from hotlap.feed import FeedState
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.pass_size import PassSize, length
@@ -18,9 +18,11 @@ from hotlap.interpose.reach import unreached
 from hotlap.measurement import Block
 from hotlap.resources import OtherCpu, Usage, peak_host_bytes
 from hotlap.script.follower import ScriptFollower
+from hotlap.script.heard import Heard
 from hotlap.script.holding import Holding
 from hotlap.sides import compute_nothing
 from hotlap.window import Feed, WindowTimer, drive
+from hotlap.worker import MAX_SKIPPED
 
 
 class Timer(ScriptFollower):
@@ -30,17 +32,26 @@ class Timer(ScriptFollower):
     _timing: Generator[None, Trained, list[Block]]
     _device: torch.device
     _holding: Holding | None = None
+    _startup_s = 0.0
+    _n_before = 0, 0  # updates asked for, and skipped, before the window
 
     @property
     def listener(self) -> Listener:
         """Hears the units, and holds batches where the model is timed alone."""
         if self.job.side == "compute":
             self._holding = Holding(self.units)
-        return self._holding or self.units
+        return Heard(self._holding or self.units, self)
 
     def begin(self, loader: Any) -> None:
-        """Training has begun: begin the warm-up."""
+        """Training has begun: begin the warm-up.
+
+        It begins where the first unit did, and what hotlap has done since is no part of it.
+        """
+        clock = self.units.clock
+        now = clock.now()
+        self._startup_s = time.monotonic() - self.started - (now - clock())
         self.ending.guard(lambda: self._begin(loader))
+        clock.left_out_s += clock.now() - now + self.interposition.looked_s
 
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """One more unit."""
@@ -53,7 +64,7 @@ class Timer(ScriptFollower):
         try:
             self._timing.send((n_samples, loss))
         except StopIteration:
-            self._finish()
+            self.ending.guard(self._finish)
         except BaseException as error:
             self.ending.fail(error)
 
@@ -64,7 +75,7 @@ class Timer(ScriptFollower):
         self._finish()
 
     def _begin(self, loader: Any) -> None:
-        self._device = device_of(self.seen.roots[0].device if self.seen.roots else "cpu")
+        self._device = self.device
         if self.job.side != "both" and loader is None:
             raise InvalidTrial("there is no DataLoader in the script to measure alone")
         if self._holding is not None:
@@ -95,7 +106,7 @@ class Timer(ScriptFollower):
         device, side = self._device, self.job.side
         self.emit(
             "built",
-            startup_s=time.monotonic() - self.started,
+            startup_s=self._startup_s,
             device=str(device),
             tokens_per_sample=None,
             num_workers=n_workers,
@@ -109,9 +120,10 @@ class Timer(ScriptFollower):
             feed,
             self.job.window,
             num_workers=n_workers,
+            persistent=n_workers > 0 and loader.persistent_workers,
             n_prefetched=n_workers * (getattr(loader, "prefetch_factor", None) or 0),
             n_held=self._holding.n_held if self._holding is not None else 1,
-            emit=self.emit,
+            emit=self._tell,
             synchronize=(lambda: torch.cuda.synchronize(device)) if cuda else lambda: None,
             mark=DeviceMark(device) if cuda and side != "loader" else None,
             other_cpu_share=OtherCpu(),
@@ -119,21 +131,28 @@ class Timer(ScriptFollower):
             clock=time.perf_counter if side == "loader" else self.units.clock,
         )
 
+    def _tell(self, event: str, **values: Any) -> None:
+        self.emit(event, **values)
+        if event == "warm":  # a scaler that finds its scale skips before the window
+            self._n_before = self.skips.n_asked, self.skips.n_skipped
+
     def _not_in_force(self) -> list[dict[str, str]]:
         told = {note["setting"] for note in self.interposition.notes}
         notes = unreached(self.imposed, self.seen)
         return [note for note in notes if note["setting"] not in told]
 
     def _finish(self) -> None:
+        n_asked = self.skips.n_asked - self._n_before[0]
+        n_skipped = self.skips.n_skipped - self._n_before[1]
+        if n_skipped > MAX_SKIPPED * n_asked:
+            raise Diverged(
+                f"the script's own GradScaler skipped {n_skipped} of the window's {n_asked} "
+                "updates, because gradients overflow: with these settings it hardly trains"
+            )
         cuda = self._device.type == "cuda"
         self.ending.answer(
             "finished",
             peak_device_bytes=torch.cuda.max_memory_reserved(self._device) if cuda else None,
             peak_host_bytes=peak_host_bytes(),
-            n_skipped_steps=0,
+            n_skipped_steps=n_skipped,
         )
-
-
-def device_of(kind: str) -> torch.device:
-    """The current device of this kind."""
-    return torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device(kind)

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -37,7 +38,16 @@ def test_racing_saves_clock_and_gives_the_same_answer(walks):
     assert saved["fixed"] == [0.0, 0.0]
     assert all(share > 0.05 for share in saved["precise"])
     assert all(r > p + 0.05 for r, p in zip(saved["racing"], saved["precise"], strict=True))
-    assert racing.same_answer(walks["fixed"], walks["racing"])
+    assert max(racing.worse(walks["fixed"], walks["racing"])) <= racing.SAME
+
+
+def test_two_answers_of_ten_that_are_far_off_are_seen_at_the_90_percent_quantile(walks):
+    def studies(*regrets):
+        return [replace(walks["fixed"][0], regret=regret) for regret in regrets]
+
+    good, off = [0.01] * 10, [0.01] * 8 + [0.15] * 2
+    assert racing.worse(studies(*good), studies(*off)) == pytest.approx((0.0, 0.14))
+    assert racing.worse(studies(*good), studies(*good)) == (0.0, 0.0)
 
 
 def test_windows_are_whole_in_the_fixed_arm(walks):
@@ -53,6 +63,7 @@ def test_the_command_prints_both_comparisons_and_says_that_a_table_is_synthetic(
         re.findall(r"^(fixed|precise|racing) .*%$", out, re.MULTILINE)
         == ["fixed", "precise", "racing"] * 2
     )
+    assert "claim: at most 1% each: kept" in out
 
 
 def test_a_damaged_table_is_told_with_code_2(tmp_path, capsys):

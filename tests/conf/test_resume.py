@@ -36,6 +36,13 @@ def test_what_is_not_given_anew_stays(ask, study):
     assert config.budget == "5m" and config.tracking.name == "mlflow"
 
 
+def test_a_proof_may_be_given_more_rounds_than_before(ask, study):
+    config = ask("resume=study", "confirm.max_rounds=80").configs[0]
+    assert config.confirm.max_rounds == 80
+    ran = ask("resume=study", "confirm.n_best=3")
+    assert "confirm.n_best=3' would change a study" in ran.err
+
+
 def test_changes_that_would_mix_two_studies_are_refused(ask, study):
     ran = ask("resume=study", "+model=resnet50", "sampler.seed=3", "budget=soon")
     assert ran.code == 2 and ran.err.startswith("3 mistakes")

@@ -1,7 +1,9 @@
 """The rate is the arithmetic one over the whole grid, for training and for each side alone."""
 
 import pytest
-from virtual import BATCH, Loader, World, measure, right, truth
+from virtual import BATCH, Loader, ScriptFeed, World, measure, right, truth
+
+from hotlap.window import Feed
 
 SAMPLE_S = {1: 0.005, 16: 0.02}
 """Seconds in the loader for a sample, for each batch size: a quick loader and a slow one."""
@@ -13,13 +15,14 @@ SAMPLE_S = {1: 0.005, 16: 0.02}
 @pytest.mark.parametrize("n_epoch", [5, 40, 130, 1000])
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("first_step_s", [0.1, 20.0])
-def test_training(workers, prefetch, batch_size, n_epoch, persistent, first_step_s):
+@pytest.mark.parametrize("feed_of", [Feed, ScriptFeed])
+def test_training(workers, prefetch, batch_size, n_epoch, persistent, first_step_s, feed_of):
     def make():
         world = World(0.1, first_step_s)
         batch_s = SAMPLE_S[batch_size] * batch_size
         return world, Loader(world, batch_s, workers, prefetch, n_epoch, 0.5, persistent)
 
-    found = measure(*make(), n_epoch_steps=n_epoch)
+    found = measure(*make(), n_epoch_steps=n_epoch, feed_of=feed_of)
     assert found.samples_per_s == right(truth(make))
     assert found.side == "both"
 

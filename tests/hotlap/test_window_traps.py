@@ -16,14 +16,14 @@ Both see the same constructed costs on a virtual clock.
 | epoch borders, workers that start anew | test_workers_that_start_anew_in_each_epoch |
 | epoch borders, persistent workers | test_the_first_epochs_start_taken_for_all |
 | the first epoch's start behind compilation | test_an_epochs_start_behind_a_slow_first_step |
+| the first epoch's start taken for all, in a script | tests/hotlap/test_epoch_start.py |
 | a dataset shorter than the window | test_a_dataset_shorter_than_the_window |
 | a neighbour for a part of the window | test_a_neighbour_for_a_while |
 | a neighbour all the time, two modes | test_two_modes_of_the_machine |
 | a step is not a batch, nor a batch a fixed size | test_batches_of_different_sizes |
 | batches in memory whose shapes differ | test_the_model_alone_on_batches_that_differ |
 | the loader alone, its first batches | test_the_loader_alone_after_its_start |
-| drift between two trials | tests/studies/test_confirm.py, by pairs |
-| the winner's curse | tests/studies/test_confirm.py, by fresh rounds |
+| drift between two trials, a process's start, the winner's curse | tests/studies/test_truth.py |
 """
 
 import itertools

@@ -97,6 +97,15 @@ class Epoch:
         return i
 
 
+class ScriptFeed(Feed):
+    """A script's feed: its epochs begin when it wants."""
+
+    restarts = False
+
+    def restart(self):
+        raise AssertionError("nobody can begin an epoch of a script")
+
+
 def ready(iterator):
     """As hotlap.queue_depth.ready_batches."""
     if not isinstance(iterator, Epoch) or iterator.loader.workers == 0:
@@ -115,21 +124,24 @@ def measure(
     usage=dict,
     in_flight=True,
     until="timed",
+    feed_of=Feed,
 ):
     """The measurement of one trial, put together as hotlap/worker.py does it.
 
-    With `until` it is what is known after the first event of that name.
+    With `until` it is what is known after the first event of that name; `feed_of` tells a
+    workload's feed from a script's.
     """
     events = []
     batches, n_held, workers = loader, 1, loader.workers
     if side == "compute":
         batches, workers, n_epoch_steps = hold(loader, world.clock), 0, None
         n_held = len(batches.batches)
-    feed = Feed(batches, n_epoch_steps, world.clock, ready)
+    feed = feed_of(batches, n_epoch_steps, world.clock, ready)
     timer = WindowTimer(
         feed,
         window or Window(),
         num_workers=workers,
+        persistent=workers > 0 and loader.persistent,
         n_prefetched=workers * loader.prefetch,
         n_held=n_held,
         emit=lambda event, **values: events.append({"event": event, **values}),

@@ -1,8 +1,9 @@
 """The projected time is the whole run's: checked against a run whose every cost is constructed."""
 
 import pytest
-from virtual import BATCH, Loader, World, measure
+from virtual import BATCH, Loader, ScriptFeed, World, measure
 
+from hotlap.window import Feed
 from objectives import RunTime
 
 
@@ -21,15 +22,16 @@ def whole_run_s(make, n_epochs):
 @pytest.mark.parametrize("start_s", [0.0, 4.0])
 @pytest.mark.parametrize("batch_s", [0.01, 0.3])
 @pytest.mark.parametrize("first_step_s", [0.1, 40.0])
+@pytest.mark.parametrize("feed_of", [Feed, ScriptFeed])
 def test_the_projection_is_the_time_of_the_whole_run(
-    epochs, workers, persistent, n_epoch, start_s, batch_s, first_step_s
+    epochs, workers, persistent, n_epoch, start_s, batch_s, first_step_s, feed_of
 ):
     def make():
         world = World(0.1, first_step_s)
         return world, Loader(world, batch_s, workers, 2, n_epoch, start_s, persistent)
 
     world, loader = make()
-    measured = measure(world, loader, n_epoch_steps=n_epoch)
+    measured = measure(world, loader, n_epoch_steps=n_epoch, feed_of=feed_of)
     found = RunTime(epochs).value(measured)
     # Where whole epochs are timed, what the first start costs more is known to an epoch's waiting.
     waiting_s = measured.data_wait_share * n_epoch * measured.step_time_s

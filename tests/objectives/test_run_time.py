@@ -84,11 +84,11 @@ def test_nothing_measured_is_the_longest_run() -> None:
 def test_a_data_set_without_length_is_told_before_a_trial_is_run() -> None:
     for objective in (RunTime(90), RunTime(90, n_samples=None)):
         with pytest.raises(UserInputError, match=r"run\.n_samples=1281167"):
-            objective.check({"n_epoch_steps": None})
+            objective.learn({"n_epoch_steps": None})
         with pytest.raises(UserInputError, match=r"run\.n_samples=1281167"):
             objective.value(replace(PLAIN, n_epoch_steps=None))
-    RunTime(90, n_samples=1600).check({"n_epoch_steps": None})
-    RunTime(90).check({"n_epoch_steps": 10})
+    RunTime(90, n_samples=1600).learn({"n_epoch_steps": None})
+    RunTime(90).learn({"n_epoch_steps": 10})
     endless = replace(PLAIN, n_epoch_steps=None)
     assert RunTime(2, n_samples=1600).value(endless) == pytest.approx(3.0 + 2 * (0.5 + 10.0))
 
@@ -97,3 +97,13 @@ def test_a_data_set_without_length_is_told_before_a_trial_is_run() -> None:
 def test_a_full_run_comes_to_an_end(epochs: float) -> None:
     with pytest.raises(UserInputError, match="type e.g. run.epochs=90"):
         RunTime(epochs)
+
+
+def test_a_run_begins_with_its_interpreter_and_its_imports() -> None:
+    objective = RunTime(4)
+    before_s = objective.value(PLAIN)
+    objective.learn({"n_epoch_steps": 10, "process_start_s": 4.0})
+    assert objective.value(PLAIN) == before_s + 4.0
+    # A table that was recorded without them.
+    objective.learn({"n_epoch_steps": 10})
+    assert objective.value(PLAIN) == before_s

@@ -1,9 +1,11 @@
 import dataclasses
+import math
 
 import pytest
 
 from hotlap.measurement import Ratio
-from reports.contributions import payback_sentences
+from reports.contributions import CAPTION, contribution_cells, payback_sentences
+from reports.table import markdown, print_result
 
 
 def changed(full_result, **values):
@@ -38,3 +40,15 @@ def test_less_than_a_second_is_not_worth_a_word(full_result, compile_s, n):
 def test_costs_that_are_not_known_and_run_times_have_no_payback(full_result, run_time_result):
     assert payback_sentences(changed(full_result, without=None)) == []
     assert payback_sentences(run_time_result) == []
+
+
+def test_what_never_ran_without_a_setting_has_no_figure_and_says_that_it_is_needed(full_result):
+    why = "needed: without it oom in round 1: CUDA out of memory"
+    (c,) = changed(full_result, ratio=Ratio(0.0, 0.0, math.inf), reason=why).contributions
+    assert contribution_cells(c) == ["compile_mode", "default", "none", "-", why]
+
+
+def test_the_table_says_which_rounds_it_comes_from(full_result, plain):
+    print_result(full_result, plain)
+    assert CAPTION in plain.file.getvalue() and CAPTION in markdown(full_result)
+    assert CAPTION not in markdown(dataclasses.replace(full_result, contributions=()))

@@ -20,6 +20,17 @@ def test_a_speedup_that_may_be_none_is_said_to_be_none(result):
     )
 
 
+def test_what_an_earlier_session_proved_is_told_where_it_stays_and_where_it_goes(result):
+    winner = dataclasses.replace(result.winner, speedup=Ratio(0.97, 0.9, 1.05))
+    again = dataclasses.replace(result, winner=winner)
+    stays = "What an earlier session proved, 1.67x [1.58, 1.77], stays frozen: no time."
+    kept = sentences(dataclasses.replace(again, kept=True, earlier=stays))
+    assert kept[:2] == ["Nothing better than the default was found in this session.", stays]
+    goes = "What an earlier session proved, 1.67x [1.58, 1.77], is frozen no longer: it diverged."
+    gone = sentences(dataclasses.replace(again, earlier=goes))
+    assert gone[0].endswith("so the default is frozen.") and gone[1] == goes
+
+
 def test_where_nothing_else_was_measured_nothing_is_said_to_be_worse(result):
     baseline = dataclasses.replace(result.winner, speedup=None)
     alone = dataclasses.replace(result, winner=baseline, n_outcomes={"ok": 1, "timeout": 2})
@@ -57,6 +68,8 @@ def test_the_searchs_own_figure_stands_beside_the_proven_one(full_result):
     assert "had measured 2.31x; the best of many noisy trials looks better than it is" in said
     less = " ".join(sentences(dataclasses.replace(full_result, searched=1.95)))
     assert "had measured 1.95x." in less and "noisy" not in less
+    part = " ".join(sentences(dataclasses.replace(full_result, searched_of="trial 7")))
+    assert "had measured 2.31x for trial 7, of which this is a part; the best of many" in part
 
 
 def test_what_only_the_search_saw_is_told_where_nothing_was_proven(full_result):

@@ -105,7 +105,7 @@ def test_a_loader_that_never_gives_a_batch_times_out_and_says_where_it_stood(run
     window = Window(first_step_s=1.0)
     found = run("fork_with_a_lock_held", {"num_workers": 1}, window)
     assert found.outcome == "timeout"
-    assert "no step was done within 1 s" in found.reason
+    assert "no step was done within window.first_step_s=1 s" in found.reason
     assert "most recent call first" in found.traceback
 
 

@@ -8,6 +8,7 @@ from hotlap.settings import Settings
 from objectives import Throughput
 from studies import Budget, Lab, Rounds, ablate
 from studies.ablate import differing, without
+from studies.arm import ENDED_WHEN_NARROW, log_interval
 
 BASE = Settings()
 WHOLE = Settings(
@@ -88,7 +89,14 @@ def test_what_fails_without_a_setting_keeps_it(tmp_path):
         fails=lambda s: "oom" if s.num_workers and not s.pin_memory else "",
     )
     kept = {c.settings: c for c in ablation.contributions}[("pin_memory",)]
-    assert kept.kept and "without it: oom" in kept.reason
+    assert kept.kept and kept.reason.startswith("needed: without it oom in round 1: CUDA out of")
+    assert ablation.contributions[0] is kept  # it never ran, so there is no ratio
+
+
+def test_the_intervals_of_contributions_make_up_for_rounds_that_end_when_they_are_narrow(tmp_path):
+    ablation, _ = taken_apart(tmp_path, workers_only)
+    for c in ablation.contributions:
+        assert c.ratio == log_interval(c.whole.ratios(c.without), ENDED_WHEN_NARROW)
 
 
 def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):
@@ -98,6 +106,24 @@ def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):
     assert max(len(n) for n in names) > 1
     assert budget.spent() <= 70
     assert set(ablation.left.changed()) == {"num_workers"}
+
+
+def test_with_time_for_one_arm_all_but_the_likeliest_is_put_back(tmp_path):
+    """All of them put back would be the baseline, which the proof measures anyway."""
+    ablation, budget = taken_apart(tmp_path, workers_only, budget_s=40)
+    (only,) = ablation.contributions
+    assert "num_workers" not in only.settings and len(only.settings) > 1
+    assert only.without.settings.changed() == {"num_workers": 4}
+    assert ablation.left.changed() == {"num_workers": 4}
+    assert "all but num_workers together" in ablation.note
+    assert budget.spent() <= 40
+
+
+def test_with_time_for_one_arm_what_pays_beside_the_likeliest_stays(tmp_path):
+    ablation, _ = taken_apart(
+        tmp_path, lambda s: 300.0 if s.memory_format == "channels_last" else 100.0, budget_s=40
+    )
+    assert ablation.left == WHOLE
 
 
 def test_without_time_nothing_is_dropped_and_it_is_said(tmp_path):

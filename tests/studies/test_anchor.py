@@ -24,7 +24,7 @@ class Machine:
     def repeat(self):
         self.n += 1
         value = self.value(100)
-        return Repeat(self.now, value, (value,) * 4)
+        return Repeat(self.now, value, value, (value,) * 4)
 
     def anchor(self):
         return Anchor(self.repeat, [self.repeat() for _ in range(3)], 60, lambda: self.now)

@@ -26,7 +26,7 @@ def prove(tmp_path):
         arms=ARMS,
         budget_s=1e6,
         max_rounds=8,
-        violations=None,
+        exceeded=None,
         after_search=False,
         **options,
     ):
@@ -45,7 +45,7 @@ def prove(tmp_path):
             clock.now = 0
             seen.trials.clear()
         budget = Budget(budget_s, clock=clock)
-        more = {"violations": violations} if violations else {}
+        more = {"exceeded": exceeded} if exceeded else {}
         rounds = Rounds(lab, "confirm", budget.left, max_rounds, seed, **more)
         proof = confirm(rounds, arms)
         return proof, seen.trials, budget
@@ -212,9 +212,11 @@ def test_a_baseline_that_always_fails_is_a_failed_study_with_the_reason(prove):
 def test_an_arm_that_breaks_a_limit_cannot_win(prove):
     proof, _, _ = prove(
         speedups={"trial 7": 2.0, "expert": 1.95},
-        violations=lambda measurement: [0.1 if measurement.num_workers == 4 else -0.1],
+        exceeded=lambda measurement: ["it reserved 96 MiB"] * (measurement.num_workers == 4),
     )
     assert proof.winner.name == "expert"
+    barred = next(arm for arm in proof.arms if arm.name == "trial 7")
+    assert barred.reasons == ["in round 1 it reserved 96 MiB"]
 
 
 def test_equal_settings_are_one_arm_under_the_first_name(prove):

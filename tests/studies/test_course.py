@@ -1,5 +1,6 @@
 """A study from its baseline to its proof, on a virtual clock."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ from test_search import rate
 
 from hotlap.settings import Settings
 from objectives import RunTime
-from studies import doubts_of
+from studies import Plan, doubts_of
 from studies.anchor import EVERY_TRIALS
 from studies.gate import UNKNOWN
+from studies.noise import Noise
+from studies.prover import NUMERICS
 
 FOLDER = Path("outputs/digits")
 
@@ -97,14 +100,77 @@ def test_the_searchs_own_figure_stands_beside_the_proven_one(replay):
     assert found.searched == pytest.approx(3.6, rel=0.2)
 
 
+def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told(
+    replay, tmp_path
+):
+    """Eight trials without descent: what is left of the best one was no trial itself."""
+    parts = []
+    for seed in range(6):
+        session = replay(rate, folder=tmp_path / str(seed), budget_s=1200, seed=seed)
+        found = session.studied(n_trials=8, guided=False)
+        assert found.searched == pytest.approx(rate(found.proof.winner.settings) / 100, rel=0.05)
+        parts += [found] * bool(found.searched_of)
+    assert parts
+    for found in parts:
+        assert found.proof.winner.name == f"{found.searched_of} with less"
+
+
+def test_on_a_noisy_machine_rounds_go_on_as_long_as_the_budget_has_time(replay):
+    session = replay(rate, budget_s=900, process_noise=0.1)
+    found = session.studied()
+    assert 10 < found.proof.n_rounds < Plan().max_rounds and not found.proof.capped
+    assert 0.85 * 900 < session.budget.spent() <= (1 - NUMERICS) * 900  # theirs is left
+
+
+def test_rounds_that_end_at_their_limit_are_told_with_what_allows_more(replay):
+    found = replay(rate, budget_s=3600, process_noise=0.1).studied(max_rounds=4)
+    assert found.proof.capped and found.proof.found_better
+    doubts = {doubt.name: doubt for doubt in doubts_of(found, FOLDER)}
+    assert "resume=outputs/digits confirm.max_rounds=8" in doubts["wide-interval"].advice
+
+
+def test_before_the_proof_the_noise_is_told_for_the_rounds_that_the_budget_pays(replay):
+    told = {}
+    for budget_s in (300, 1200):
+        session = replay(rate, budget_s=budget_s, process_noise=0.1)
+        session.studied()
+        (said,) = [note for note in session.seen.notes if "paired rounds can show" in note]
+        told[budget_s] = int(said.partition("the smallest change that ")[2].split()[0])
+    assert told[300] < told[1200] < Plan().max_rounds
+
+
+def test_racing_learns_of_the_noise_from_each_repeat_of_the_baseline(replay):
+    session = replay(rate, budget_s=900, process_noise=0.1)
+    told = []
+    session.ledger.expect_noise = lambda *noise: told.append(noise)
+    found = session.studied()
+    degrees = [of_noise[1] for of_noise in told]
+    assert degrees == sorted(degrees) and degrees[0] < 3 and degrees[-1] > 4
+    assert told[0] == Noise.of(found.repeats[:4]).between_processes
+
+
 def test_what_does_not_learn_the_same_is_refused_and_the_next_best_taken(replay):
+    def close(s):  # the next best is not so far behind that it leaves the rounds
+        return rate(s) / (1.15 if s.memory_format == "channels_last" else 1.0)
+
     gate = Gate(lambda s: "its loss is nan" if s.memory_format == "channels_last" else "")
-    session = replay(rate, budget_s=1200, process_noise=0.01)
+    session = replay(close, budget_s=1200, process_noise=0.01)
     found = session.studied(make_gate=made(gate), n_best=4)
     assert found.refused and all(why == "its loss is nan" for _, why in found.refused)
     assert found.proof.winner.settings.memory_format == "contiguous"
     assert found.proof.winner.settings.num_workers > 0
     assert any("is refused: its loss is nan" in note for note in session.seen.notes)
+
+
+def test_one_gate_judges_all_winners_so_that_the_baseline_is_run_once_for_all(replay):
+    gate, n_made = Gate(lambda settings: "it diverged"), []
+
+    def make(run, seconds):
+        n_made.append(run)
+        return gate
+
+    found = replay(rate, budget_s=900).studied(make_gate=make)
+    assert len(found.refused) >= 2 and len(n_made) == 1
 
 
 def test_when_all_are_refused_the_baseline_is_kept(replay):
@@ -121,6 +187,20 @@ def test_numerics_that_nobody_had_time_for_refuse_only_what_changes_the_precisio
     assert ("numerics-unchecked" in [d.name for d in doubts_of(found, FOLDER)]) is not strict
 
 
+@pytest.mark.parametrize(
+    ("reason", "cause", "advice"),
+    [
+        ("there was no time", "the budget was too short", "a larger budget="),
+        ("the baseline: its loss is nan", "the baseline's own steps", "outputs/digits/numerics"),
+    ],
+)
+def test_numerics_that_are_not_known_are_told_with_their_own_cause(replay, reason, cause, advice):
+    gate = Gate(lambda settings: f"{UNKNOWN}{reason}")
+    found = replay(rate, budget_s=900).studied(make_gate=made(gate))
+    doubt = next(d for d in doubts_of(found, FOLDER) if d.name == "numerics-unchecked")
+    assert cause in doubt.cause and advice in doubt.advice
+
+
 def test_a_machine_that_becomes_slower_midway_is_told_and_chooses_nobody(replay):
     found = replay(
         rate, budget_s=900, process_noise=0.01, drift=lambda t: 0.6 if t > 300 else 1.0
@@ -129,6 +209,27 @@ def test_a_machine_that_becomes_slower_midway_is_told_and_chooses_nobody(replay)
     assert (winner.settings.num_workers, winner.settings.memory_format) == (2, "channels_last")
     assert winner.speedup(found.proof.baseline).low <= 3.6
     assert "baseline-drift" in [doubt.name for doubt in doubts_of(found, FOLDER)]
+
+
+def test_where_run_time_is_the_goal_the_machine_is_told_of_in_samples_per_second(replay):
+    timed = {"objective": RunTime(3, n_samples=20_000), "n_epoch_steps": 1000}
+    slower = replay(rate, budget_s=900, drift=lambda t: 0.6 if t > 300 else 1.0, **timed).studied()
+    doubts = {doubt.name: doubt for doubt in doubts_of(slower, FOLDER)}
+    assert "slower in the" in doubts["baseline-drift"].sentence
+
+
+def test_two_modes_are_told_in_samples_per_second_for_the_objective_run_time(replay):
+    """Threads that spin beside a neighbour run at a third of their rate, a part of the time."""
+    timed = {"objective": RunTime(3, n_samples=20_000), "n_epoch_steps": 1000}
+
+    def spinning(t):
+        return 1.0 if t % 40 < 24 else 0.3
+
+    found = replay(lambda settings: 100.0, budget_s=900, drift=spinning, **timed).studied()
+    doubts = {doubt.name: doubt for doubt in doubts_of(found, FOLDER)}
+    fast, slow = re.findall(r"at about ([\d.]+)", doubts["two-modes"].sentence)
+    assert (float(fast), float(slow)) == pytest.approx((100, 30), rel=0.01)
+    assert "samples/s" in doubts["two-modes"].sentence
 
 
 def test_of_equal_settings_nothing_is_frozen(replay, tmp_path):

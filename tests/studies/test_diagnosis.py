@@ -80,6 +80,14 @@ def test_sides_that_compete_for_the_cores_are_told_from_a_slow_one():
     )
 
 
+def test_a_model_on_a_device_of_its_own_does_not_compete_for_the_cores():
+    found = diagnosis(6.3, 12, 11, num_workers=2, n_cores=2, shares_cores=False)
+    assert found.binding == "neither"
+    assert found.sentence.endswith(
+        "workers may take the 2 cores from the process that feeds the device"
+    )
+
+
 def test_without_workers_the_sides_take_turns():
     # One process: 1 / (1/12 + 1/11) = 5.7.
     found = diagnosis(5.7, 12, 11, num_workers=0)

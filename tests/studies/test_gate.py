@@ -1,5 +1,6 @@
 """What passes the gate and what does not, with real training in real processes."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,8 @@ class Counted:
 
 @pytest.fixture
 def gate(runner, tmp_path):
-    def gate(name, n_steps=N_STEPS, **base):
+    def gate(name, n_steps=N_STEPS, run_s=0.0, **base):
+        """With `run_s` each run takes so long on the gate's own clock."""
         baseline = Settings.from_dict(base)
         job = Job(f"gated.{name}", window=Window(), import_path=(str(HERE),))
         counted = Counted(runner)
@@ -60,7 +62,9 @@ def gate(runner, tmp_path):
         def class_of(settings):
             return numerics_class(settings, baseline, KNOBS)
 
-        made = Gate(lab, baseline, class_of, n_steps, accepts=accepts, same_data=same_data)
+        clock = (lambda: run_s * counted.n) if run_s else time.monotonic
+        rules = {"accepts": accepts, "same_data": same_data, "clock": clock}
+        made = Gate(lab, baseline, class_of, n_steps, **rules)
         made.runs = counted
         return made
 
@@ -148,6 +152,14 @@ def test_nothing_is_claimed_where_the_baseline_fails_or_no_time_is_left(gate):
     )
     reason = gate("good")(s(num_workers=1), 0.001)
     assert reason.startswith(UNKNOWN + "the baseline's steps ended as timeout: ")
+
+
+def test_what_was_seen_to_train_otherwise_is_refused_also_without_time_for_more_runs(gate):
+    refusing = gate("larger_gradient_with_cudnn_benchmark", run_s=100)
+    reason = refusing(s(cudnn_benchmark=True), 300)  # two runs of the baseline, one of the winner
+    assert refusing.runs.n == 3
+    assert reason.startswith("it does not train as the baseline does: its first update's size is")
+    assert "was not seen: there was no time left for the baseline's steps" in reason
 
 
 def trial(step_s, n_blocks=4, wall_s=12.0):

@@ -40,8 +40,8 @@ def lab_of(runner, folder):
 
 def test_the_workloads_facts_come_from_a_probe_in_a_worker(tmp_path):
     events = ({"event": "started"}, {"event": "facts", "facts": {"device": "cpu"}})
-    runner = Answers(Run("ok", Measurement(()), events=events))
-    assert lab_of(runner, tmp_path).facts(10) == {"device": "cpu"}
+    runner = Answers(Run("ok", Measurement(()), events=events, process_start_s=2.5))
+    assert lab_of(runner, tmp_path).facts(10) == {"device": "cpu", "process_start_s": 2.5}
     assert runner.jobs[0].kind == "probe"
 
 
@@ -138,7 +138,7 @@ def test_a_script_that_writes_what_torch_reads_first_is_probed_again_and_run_in_
     runner, watching = Probes(None), Watching()
     job = Job("", window=Window(), script={"target": "train.py", "fresh": False})
     facts = Lab(runner, job, tmp_path, Throughput(), watching).facts(100)
-    assert facts == {"fresh": True}
+    assert facts == {"fresh": True, "process_start_s": 0.0}
     assert [job.script["fresh"] for job in runner.jobs] == [False, True]
     # A resumed study has kept the facts, and asks no probe.
     lab = Lab(runner, job, tmp_path, Throughput(), watching)

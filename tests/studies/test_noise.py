@@ -3,6 +3,7 @@ import random
 
 import pytest
 
+from studies.arm import shared_error
 from studies.noise import Noise, Repeat
 
 
@@ -12,7 +13,7 @@ def repeats(n, spread=0.0, drift=lambda i: 1.0, seed=0, blocks=8, block=lambda r
     for i in range(n):
         value = 100 * math.exp(rng.gauss(0, spread)) * drift(i)
         inside = tuple(value * block(rng, i) * (1 + rng.gauss(0, 0.005)) for _ in range(blocks))
-        found.append(Repeat(20.0 * i, value, inside))
+        found.append(Repeat(20.0 * i, value, value, inside))
     return found
 
 
@@ -38,37 +39,40 @@ def test_two_modes_are_found_and_one_is_not_split():
     for seed in range(50):
         assert not Noise.of(repeats(9, 0.05, seed=seed)).modes
         rng = random.Random(seed)
-        flat = [Repeat(float(i), 100.0, (rng.uniform(50, 150),)) for i in range(40)]
+        flat = [Repeat(float(i), 100.0, 100.0, (rng.uniform(50, 150),)) for i in range(40)]
         assert not Noise.of(flat).modes
 
 
-def test_the_smallest_effect_is_what_paired_rounds_can_really_show():
+@pytest.mark.parametrize("n_compared", [1, 4])
+def test_the_smallest_effect_is_what_paired_rounds_can_really_show(n_compared):
     """Of effects as large as it says, about half are shown; of twice as large ones nearly all."""
     from studies.arm import log_interval
 
     noise, rng = Noise(5, spread=0.03), random.Random(1)
-    effect = noise.smallest_effect(6)
+    effect = noise.smallest_effect(6, n_compared)
 
     def shown(true):
         ratios = [true * math.exp(rng.gauss(0, 0.03 * math.sqrt(2))) for _ in range(6)]
-        return log_interval(ratios).low > 1
+        return log_interval(ratios, shared_error(n_compared)).low > 1
 
     assert 0.3 < sum(shown(1 + effect) for _ in range(400)) / 400 < 0.7
     assert sum(shown(1 + 2 * effect) for _ in range(400)) / 400 > 0.95
-    assert noise.smallest_effect(noise.rounds_for(0.05)) <= 0.05
-    assert Noise(5, spread=0.5).rounds_for(0.02) is None
+    assert noise.smallest_effect(noise.rounds_for(0.05, 30)) <= 0.05
+    assert Noise(5, spread=0.5).rounds_for(0.02, 30) is None
 
 
 def test_before_the_proof_the_sentence_says_the_smallest_change_that_can_be_shown():
     noise = Noise(5, 0.04)
     least = noise.smallest_effect(8)
-    assert noise.sentence(most_rounds=8).endswith(
+    assert noise.outlook(8).endswith(
         f"the smallest change that 8 paired rounds can show here is {100 * least:.1f} %"
     )
-    assert "a factor of" in Noise(5, 0.9).sentence(most_rounds=3)
+    assert "a factor of" in Noise(5, 0.9).outlook(3)
     quiet = Noise(5, 0.01)
-    assert quiet.rounds_for(0.02) == 5
-    assert "can show here is" in quiet.sentence(most_rounds=4)
+    assert quiet.rounds_for(0.02, 30) == 6
+    assert "can show here is" in quiet.outlook(4)
+    assert quiet.outlook(6).endswith("to show a change of 2 % takes 6 paired rounds")
+    assert "paired rounds" not in quiet.outlook(1)
 
 
 def test_the_sentence_says_what_can_be_shown():
@@ -78,5 +82,21 @@ def test_the_sentence_says_what_can_be_shown():
     assert "measured once only" in Noise(1).sentence(5)
     assert "less than 6.2 %" in Noise(9, 0.01).sentence(8, effect=0.062)
     assert Noise(9, 0.0001).sentence(8).endswith("cannot show a change of less than 0.1 %")
-    assert "to show a change of 2 % takes 5 paired rounds" in Noise(5, 0.01).sentence()
-    assert "two modes, one 10.0 times" in Noise(5, 0.02, 0.0, (1.0, 10.0)).sentence(0)
+    assert "to show a change of 2 % takes 6 paired rounds" in Noise(5, 0.01).sentence()
+    assert "two modes, one 10.0 times" in Noise(5, 0.02, 0.0, (1.0, 10.0)).sentence()
+
+
+def test_the_more_arms_are_compared_the_less_the_same_rounds_can_show():
+    noise = Noise(5, 0.04)
+    assert noise.smallest_effect(8, n_compared=4) > 1.25 * noise.smallest_effect(8)
+    least = noise.smallest_effect(8, n_compared=4)
+    assert noise.sentence(8, 4).endswith(f"a change of less than {100 * least:.1f} %")
+    assert noise.outlook(8, 4).endswith(f"paired rounds can show here is {100 * least:.1f} %")
+
+
+def test_a_machine_that_slows_down_is_slower_whatever_the_objective_counts():
+    """The objective run_time's values are seconds, which grow as the rate falls."""
+    timed = [Repeat(60.0 * i, 50 / 0.9**i, 100 * 0.9**i) for i in range(6)]
+    noise = Noise.of(timed)
+    assert noise.drift == pytest.approx(0.9**5 - 1)
+    assert "became 41 % slower meanwhile" in noise.outlook(8)

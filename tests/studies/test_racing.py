@@ -4,6 +4,7 @@ import optuna
 import pytest
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from studies.noise import Noise, Repeat
 from studies.racing import RacingPruner
 
 N_BLOCKS = 16
@@ -81,6 +82,35 @@ def test_noise_between_processes_makes_it_careful() -> None:
     assert pruned_at(RacingPruner(process_noise=0.05), study, rates) is None
 
 
+@pytest.mark.parametrize("n_runs", [3, 4, 8])
+def test_noise_known_from_few_runs_stops_no_more_equal_trials_than_stated(n_runs: int) -> None:
+    n, wrong = 400, 0
+    for seed in range(n):
+        rng = random.Random(seed)
+
+        def of_process() -> float:
+            return 100 * (1 + rng.gauss(0, 0.05))  # noqa: B023  (called within the round)
+
+        runs = [(20.0 * i, of_process()) for i in range(n_runs)]
+        noise = Noise.of([Repeat(t, rate, rate) for t, rate in runs]).between_processes
+        study = study_of(*(ended(blocks(rng, of_process(), 0.01)) for _ in range(20)))
+        pruner = RacingPruner(0.05, 2, *noise)
+        wrong += pruned_at(pruner, study, blocks(rng, of_process(), 0.01)) is not None
+    assert wrong / n <= 0.05
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_rival_is_no_better_than_its_value_though_its_blocks_are(direction: str) -> None:
+    """Its blocks used batches that the loader had made before; its value knows that."""
+    blocks_, value, mine = (100.0, 60.0, 70.0) if direction == "maximize" else (60.0, 100.0, 90.0)
+    rng = random.Random(0)
+    rival = ended(blocks(rng, blocks_, 0.01), value)
+    rates = blocks(rng, mine, 0.01)
+    assert pruned_at(RacingPruner(), study_of(rival, direction=direction), rates) is None
+    uncorrected = ended(list(rival.intermediate_values.values()))
+    assert pruned_at(RacingPruner(), study_of(uncorrected, direction=direction), rates) is not None
+
+
 def test_one_spoilt_block_stops_nobody() -> None:
     rng = random.Random(0)
     study, rates = study_of(ended(blocks(rng, 100, 0.01))), blocks(rng, 100, 0.01)
@@ -118,7 +148,9 @@ def test_it_works_in_an_ordinary_optuna_study() -> None:
     assert [t.state.name for t in study.trials] == ["COMPLETE", "PRUNED", "PRUNED"]
 
 
-@pytest.mark.parametrize("wrong", [{"error": 0}, {"min_blocks": 1}, {"process_noise": -0.1}])
+@pytest.mark.parametrize(
+    "wrong", [{"error": 0}, {"min_blocks": 1}, {"process_noise": -0.1}, {"noise_degrees": 0}]
+)
 def test_arguments_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         RacingPruner(**wrong)  # type: ignore[arg-type]

@@ -86,11 +86,24 @@ def test_few_rounds_are_told_only_where_something_looks_faster(n_rounds, speedup
         assert part in doubt.sentence and "resume=outputs/mine/1 " in doubt.advice
 
 
+@pytest.mark.parametrize(
+    ("n_rounds", "speedup", "told"), [(2, 1.4, True), (40, 1.04, True), (40, 1.01, False)]
+)
+def test_a_proof_that_its_limit_ended_names_the_limit(n_rounds, speedup, told):
+    doubt = doubts.few_rounds(n_rounds, "trial 7", speedup, LONGER, capped=True)
+    assert (doubt is not None) is told
+    if doubt:
+        said = f"the {n_rounds} rounds that confirm.max_rounds allows did not prove that trial 7"
+        assert said in doubt.sentence
+        assert "confirm.max_rounds ended the proof" in doubt.cause
+
+
 def test_every_doubt_has_a_name_of_its_own():
     public = [name for name in doubts.__all__ if name[0].islower() and name != "of_trials"]
     assert sorted(name.replace("_", "-") for name in public) == [
         "baseline-drift",
         "clocks-throttled",
+        "epoch-start-unknown",
         "few-rounds",
         "machine-busy",
         "not-settled",

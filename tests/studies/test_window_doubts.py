@@ -31,6 +31,7 @@ ODD = {
     "clocks-throttled": replace(QUIET, gpu={"gpu_throttle_share": 0.5}),
     "window-too-short": queue(4, 4, steps=1),
     "short-dataset": replace(QUIET, epochs_in_blocks=True, n_epoch_steps=10),
+    "epoch-start-unknown": replace(QUIET, epoch_start_s=50.0, epoch_start_known=False),
     "not-settled": replace(QUIET, settled=False),
 }
 

@@ -1,0 +1,104 @@
+"""What a study leaves in its frozen files, session after session."""
+
+import pytest
+
+from hotlap import frozen
+from hotlap.measurement import Block, Measurement
+from hotlap.settings import Settings
+from runners.protocol import Run
+from studies import Arm, Confirmed, freeze
+from studies.freezing import was_proven
+from studies.protocols import Trial
+
+BASE, FAST, OTHER = Settings(), Settings(num_workers=4), Settings(num_workers=2)
+
+
+def arm(name, settings, rates, reasons=(), n_compared=2):
+    trials = {
+        i: Trial(i, "confirm", settings, Run("ok", Measurement((Block(10, rate, 1.0),))), rate)
+        for i, rate in enumerate(rates)
+    }
+    return Arm(name, settings, trials, n_compared, list(reasons))
+
+
+def session(*arms, n_rounds=5, failed=()):
+    """What its rounds found, beside a baseline of some 100 samples/s."""
+    baseline = arm("baseline", BASE, [100 + i % 2 for i in range(n_rounds)])
+    return Confirmed([baseline, *arms], n_rounds, failed=failed)
+
+
+def rates(value, n_rounds=5):
+    return [value + i % 3 for i in range(n_rounds)]
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return [tmp_path / "frozen.yaml", tmp_path / "mine.yaml"]
+
+
+@pytest.fixture
+def proven(paths):
+    """The study's own file holds what its first session proved: FAST."""
+    first = freeze(paths[:1], "digits", session(arm("trial 7", FAST, rates(200))), {})
+    assert first.path == paths[0] and not first.kept and not first.earlier
+    assert was_proven(paths[0])
+
+
+def test_every_file_gets_the_winner_and_the_last_one_is_named(paths):
+    done = freeze(paths, "digits", session(arm("trial 7", FAST, rates(200))), {"study": "a"})
+    assert done.path == paths[1]
+    for path in paths:
+        assert frozen.load(path) == FAST
+        assert frozen.load_frozen(path).provenance["study"] == "a"
+
+
+def test_where_nothing_is_proven_the_baseline_is_frozen(paths):
+    done = freeze(paths, "digits", session(arm("trial 7", FAST, [90, 120, 80, 130, 100])), {})
+    assert frozen.load(paths[1]) == BASE and not was_proven(paths[0]) and not done.earlier
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        session(n_rounds=2),
+        session(arm("trial 9", OTHER, rates(99))),
+        session(arm("trial 7", FAST, rates(99, n_rounds=2)), n_rounds=2),
+    ],
+    ids=["no time", "not among the arms", "too few rounds"],
+)
+def test_what_was_proven_before_stays_where_a_session_says_too_little_of_it(paths, proven, second):
+    done = freeze(paths, "digits", second, {})
+    assert done.kept and done.path == paths[1]
+    assert "What an earlier session proved, 2.0" in done.earlier and "stays frozen" in done.earlier
+    for path in paths:
+        assert frozen.load(path) == FAST and was_proven(path)
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        (session(arm("trial 7", FAST, rates(99))), "5 rounds measured 0.9"),
+        (session(arm("trial 7", FAST, rates(200), ["it diverged"])), "it diverged"),
+        (session(failed=(arm("trial 7", FAST, (), ["oom in round 1"]),)), "oom in round 1"),
+    ],
+    ids=["no gain", "refused", "always fails"],
+)
+def test_what_was_proven_before_goes_when_a_session_disproves_or_refuses_it(
+    paths, proven, second, why
+):
+    done = freeze(paths, "digits", second, {})
+    assert not done.kept and why in done.earlier and "is frozen no longer" in done.earlier
+    for path in paths:
+        assert frozen.load(path) == BASE and not was_proven(path)
+
+
+def test_a_new_winner_takes_the_place_of_an_old_one(paths, proven):
+    done = freeze(paths, "digits", session(arm("trial 9", OTHER, rates(300))), {})
+    assert not done.kept and not done.earlier
+    assert frozen.load(paths[0]) == OTHER
+
+
+def test_a_file_that_is_missing_or_without_a_speedup_proves_nothing(tmp_path):
+    assert not was_proven(tmp_path / "frozen.yaml")
+    frozen.dump(tmp_path / "frozen.yaml", FAST, {})
+    assert not was_proven(tmp_path / "frozen.yaml")
