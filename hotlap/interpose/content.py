@@ -156,7 +156,7 @@ def _items(value: Any, most: int) -> tuple[int, Iterable[Any]]:
     kind: Any = next(one for one in BUILT_IN if issubclass(type(value), one))
     n = kind.__len__(value)
     if kind in (list, tuple):
-        return n, kind.__getitem__(value, slice(None, None, _stride(n, most)))
+        return n, (kind.__getitem__(value, i) for i in range(0, n, _stride(n, most)))
     if kind is dict:
         pairs = itertools.islice(dict.items(value), most)
         return n, itertools.chain.from_iterable(pairs)
