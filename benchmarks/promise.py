@@ -200,7 +200,16 @@ def figures(events: Sequence[dict[str, Any]]) -> FullRun:
 
 def table(rows: Sequence[Row]) -> str:
     """One line a workload, rates in samples per second."""
-    head = ("workload", "promised", "full runs", "ratio", "kept", "train.py says", "ratio", "epochs")
+    head = (
+        "workload",
+        "promised",
+        "full runs",
+        "ratio",
+        "kept",
+        "train.py says",
+        "ratio",
+        "epochs",
+    )
     lines = [head]
     for row in rows:
         said = row.promise
