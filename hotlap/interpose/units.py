@@ -20,7 +20,6 @@ on them.
 
 from __future__ import annotations
 
-import math
 import time
 import weakref
 from typing import Any
@@ -31,9 +30,9 @@ from hotlap.interpose.candidates import Candidate, Candidates
 from hotlap.interpose.pass_size import length
 from hotlap.interpose.passes import Passes
 from hotlap.interpose.seen import LoaderSeen
+from hotlap.interpose.taken import Taken
 from hotlap.interpose.training_clock import TrainingClock
 from hotlap.interpose.unit import Follower, Unit
-from hotlap.queue_depth import ready_batches
 
 MOVED_ON, MOVED_ON_S = 16, 5.0
 """After so many steps on other loaders' batches, and seconds without one of its own, the script has
@@ -41,32 +40,28 @@ done with the loader before. A short pass over another one belongs to those who 
 
 
 class Units:
-    """A Listener that tells units to a follower, and the FeedState that a timer asks.
+    """A Listener that tells units to a follower.
 
     Args:
         follower: Is told of units.
         clock: Seconds.
 
     Attributes:
-        restarts: An epoch cannot be begun on purpose here.
-        wait_s, wait_before_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's, of the units
-            that are done.
-        loss: Where the last backward pass began.
         clock: Seconds of training.
+        taken: What the units that are done have taken: the FeedState that a timer asks.
+        loss: Where the last backward pass began.
     """
-
-    restarts = False
 
     def __init__(self, follower: Follower, clock: Clock = time.perf_counter) -> None:
         self._follower = follower
         self.clock = TrainingClock(clock)
+        self.taken = Taken()
         # What trains: a loader, or without one an optimizer
         self._trains: LoaderSeen | None = None
         self._optimizer: weakref.ref[Any] | None = None
         self._candidates = Candidates()
         self._grown: Candidate | None = None  # what trains, made anew with another batch size
         self._first_forward_at: float | None = None
-        self._iterator: weakref.ref[Any] | None = None  # not held: see workers.py
         # The passes and the unit that are open
         self._passes = Passes()
         self._pass_ended = False
@@ -81,33 +76,7 @@ class Units:
         self._n_beside = 0  # samples of others' batches, if they turn out to be trained on
         self._n_foreign = 0  # steps on others' batches in a row
         self._foreign: LoaderSeen | None = None  # who gave the last batch, if another loader did
-        self.wait_s = self.wait_before_s = 0.0
-        self.now = 0.0
-        self.n_taken = 0
-        self.n_epochs = 0
-        self.n_epoch_steps: int | None = None
-        self._n_before = 0
         self.loss: Any = None
-
-    # FeedState
-
-    @property
-    def n_in_epoch(self) -> int:
-        """Batches taken of the current epoch."""
-        return self.n_taken - self._n_before
-
-    def n_ready(self) -> int | None:
-        """Batches that the training loader has ready, None if that cannot be told."""
-        iterator = self._iterator() if self._iterator is not None else None
-        return None if iterator is None else ready_batches(iterator)
-
-    def n_left(self) -> float:
-        """Batches that the epoch still has; inf if unknown."""
-        return math.inf if self.n_epoch_steps is None else self.n_epoch_steps - self.n_in_epoch
-
-    def restart(self) -> None:
-        """Not possible: the script begins its epochs itself."""
-        raise NotImplementedError("whoever wants this asks `restarts` first")
 
     # Listener: loaders
 
@@ -168,7 +137,7 @@ class Units:
         else:
             self._foreign, self._n_foreign, self._grown = None, 0, None
             self._unit.add(unit)
-        self._iterator = current
+        self.taken.iterator = current
         self.clock.idle = False
 
     def ends(self, seen: LoaderSeen) -> None:
@@ -263,8 +232,8 @@ class Units:
         if (found := self._candidates.take()) is not None:
             self._trains, loader = found.seen, found.loader
             self._unit, self._unit_at = found.unit, found.unit_at
-            self._iterator = found.iterator
-            self.n_epoch_steps = length(loader)
+            self.taken.iterator = found.iterator
+            self.taken.n_epoch_steps = length(loader)
         else:
             self._optimizer = weakref.ref(optimizer)
             self._unit_at = self._first_forward_at or self.clock.now()
@@ -289,8 +258,7 @@ class Units:
             self._n_foreign, self._n_beside, self._pass_ended = 0, 0, False
             self._unit = grown.unit
             self._unit_at = self.clock.now() if together else grown.unit_at
-            self._iterator = None
-            self._n_before, self.n_epoch_steps = self.n_taken, length(grown.loader)
+            self.taken.grew(length(grown.loader))
 
     def _goes_on(self) -> None:
         """Training goes on: since when?"""
@@ -319,13 +287,6 @@ class Units:
         if self.clock.stop_for_other():
             self._n_beside = 0
         unit, self._unit = self._unit, Unit()
-        self.now = unit.now - self.clock.left_out_s
-        if unit.n_passes:
-            if self.n_epochs and self.n_in_epoch:
-                self.n_epoch_steps = self.n_in_epoch
-            self.n_epochs += unit.n_passes
-            self._n_before, self.wait_before_s = self.n_taken, self.wait_s
-        self.wait_s += unit.wait_s
-        self.n_taken += unit.n_batches
+        self.taken.add(unit, unit.now - self.clock.left_out_s)
         self._trained = False
         self._follower.done(unit.n_samples, self.loss, unit.batch)

@@ -89,7 +89,7 @@ class Timer(ScriptFollower):
         """Time the script's own training from here on."""
         alone = self.job.side == "compute"
         n_workers = 0 if loader is None or alone else loader.num_workers
-        self._timer = self._made(self.units, loader, n_workers)
+        self._timer = self._made(self.units.taken, loader, n_workers)
         self._timing = self._timer.run()
         next(self._timing)
 

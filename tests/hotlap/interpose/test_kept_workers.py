@@ -94,5 +94,5 @@ def test_a_listener_that_tells_units_does_not_count_as_a_second_pass(interpose):
     for _ in range(3):
         for _ in loader:
             break
-    assert units.n_ready() is not None
+    assert units.taken.n_ready() is not None
     assert interposition.notes == []

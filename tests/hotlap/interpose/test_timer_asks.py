@@ -11,8 +11,8 @@ def test_waiting_is_known_as_it_was_at_the_epochs_begin(script):
     script.does(20)  # workers that start
     script.train()
     script.takes(script.training)
-    assert script.units.wait_before_s == 5 * ASK
-    assert script.units.wait_s == 6 * ASK + 20
+    assert script.units.taken.wait_before_s == 5 * ASK
+    assert script.units.taken.wait_s == 6 * ASK + 20
 
 
 def test_what_hotlap_looks_for_within_a_step_is_timed(interpose):

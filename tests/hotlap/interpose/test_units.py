@@ -10,9 +10,9 @@ def test_a_plain_loop(script):
     assert script.begun == (script.training, 100.0)
     assert script.seconds == [UNIT] * 15
     assert [n for n, _ in script.finished] == [BATCH] * 15
-    assert script.units.wait_s == 15 * ASK
-    assert script.units.n_epochs == 3
-    assert script.units.n_epoch_steps == 5
+    assert script.units.taken.wait_s == 15 * ASK
+    assert script.units.taken.n_epochs == 3
+    assert script.units.taken.n_epoch_steps == 5
 
 
 def test_the_start_of_workers_is_the_first_batchs_wait(script):
@@ -23,7 +23,7 @@ def test_the_start_of_workers_is_the_first_batchs_wait(script):
             script.train()
         script.ends(script.training)
     assert script.seconds == [UNIT + 20, UNIT, UNIT + 20, UNIT]
-    assert script.units.wait_s == 4 * ASK + 40
+    assert script.units.taken.wait_s == 4 * ASK + 40
 
 
 def test_batches_fetched_ahead(script):
@@ -187,7 +187,7 @@ def test_a_batch_size_that_grows_from_pass_to_pass(script):
     assert script.moved_on_to is None
     assert script.seconds == [UNIT] * 15
     assert [n for n, _ in script.finished] == [BATCH] * 5 + [2 * BATCH] * 5 + [4 * BATCH] * 5
-    assert script.units.n_epoch_steps == 5 and script.units.wait_s == 15 * ASK
+    assert script.units.taken.n_epoch_steps == 5 and script.units.taken.wait_s == 15 * ASK
 
 
 def test_a_batch_size_that_grows_within_a_pass(script):

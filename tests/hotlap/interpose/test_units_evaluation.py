@@ -68,8 +68,8 @@ def test_an_evaluation_on_the_training_loader_neither(script):
         script.evaluate(script.training, 5)
         script.evaluate(script.training, 5)
     assert script.seconds == [UNIT] * 10
-    assert script.units.wait_s == 10 * ASK
-    assert script.units.n_epochs == 2
+    assert script.units.taken.wait_s == 10 * ASK
+    assert script.units.taken.n_epochs == 2
 
 
 def test_a_teacher_called_without_gradients_is_training(script):
