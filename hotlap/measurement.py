@@ -21,6 +21,13 @@ __all__ = ["Block", "Measurement", "Rate", "Ratio", "steady_rate", "t_quantile"]
 
 TRIM = 0.2
 
+LOADER_BOUND = 0.02
+"""Above this share of waiting the loader matters: a queue that has run empty keeps steps waiting."""
+
+JITTER = 2
+"""By so many batches a full queue at rest goes up and down, looked at a whole round of workers
+apart."""
+
 FEW_STEPS = 4
 """With fewer steps for each worker than that, a change of the queue's length is chance."""
 
@@ -132,15 +139,8 @@ class Measurement:
     def _made_share(self) -> float:
         if self.epochs_in_blocks:
             return 1.0
-        used_up = taken = 0
-        for before, block in itertools.pairwise(self.blocks):
-            # Between two blocks that an epoch's border parts the queue began anew.
-            in_a_row = block.at_step - before.at_step in (block.steps, 0)
-            if in_a_row and before.n_ready is not None and block.n_ready is not None:
-                used_up += before.n_ready - block.n_ready
-                taken += block.steps
-        # A queue at rest still goes up and down by one batch a worker, so a few steps tell nothing.
-        if used_up <= self.num_workers or taken < FEW_STEPS * self.num_workers:
+        used_up, taken = used_up_of(self.blocks, self.num_workers)
+        if not used_up or taken < FEW_STEPS * self.num_workers:
             return 1.0
         return max(1.0 - used_up / taken, 1.0 / taken)
 
@@ -226,6 +226,25 @@ _PLAIN = (
     "side",
     "resident",
 )
+
+
+def used_up_of(blocks: Sequence[Block], num_workers: int) -> tuple[int, int]:
+    """Batches by which the loader's queue ran low over `blocks`, and the steps that it took.
+
+    A queue at rest has none: an empty one goes up and down by one batch a worker, since these
+    deliver in bursts; a full one by hardly any where blocks meet, a whole number of bursts apart.
+    """
+    known = [block.n_ready for block in blocks if block.n_ready is not None]
+    used_up = taken = 0
+    for before, block in itertools.pairwise(blocks):
+        # Between two blocks that an epoch's border parts the queue began anew.
+        in_a_row = block.at_step - before.at_step in (block.steps, 0)
+        if in_a_row and before.n_ready is not None and block.n_ready is not None:
+            used_up += before.n_ready - block.n_ready
+            taken += block.steps
+    waits = any(block.data_wait_s > LOADER_BOUND * block.seconds for block in blocks[:1])
+    is_empty = waits and max(known, default=0) <= num_workers
+    return (0 if used_up <= (num_workers if is_empty else JITTER) else used_up), taken
 
 
 def steady_rate(blocks: Iterable[Block]) -> Rate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hotlap.measurement import Block
+from hotlap.measurement import JITTER, LOADER_BOUND, Block
 
 SETTLED = 0.95
 """Warm-up goes on while a block is faster than this share of the one before it: what warms up
@@ -104,7 +104,12 @@ class WarmUp:
         # Full or empty; on its way in between the rate seen cannot last.
         if n_ready is None:
             return True
-        return n_ready <= self._unit or n_ready >= min(self._n_prefetched, n_left) - self._unit
+        before = self.blocks[-2].n_ready
+        if before is not None and before - n_ready > JITTER:
+            return False  # it was full from a slow first step, and runs low
+        last = self.blocks[-1]
+        empty = n_ready <= self._unit and last.data_wait_s > LOADER_BOUND * last.seconds
+        return empty or n_ready >= min(self._n_prefetched, n_left) - self._unit
 
     def _long_by_itself(self, block: Block) -> bool:
         """Whether a step computes for longer than a block should take, while the loader rests.

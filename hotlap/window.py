@@ -25,16 +25,13 @@ from hotlap.block_timer import BlockTimer, Mark, Trained
 from hotlap.epoch_start import EpochStart, Steady
 from hotlap.feed import Clock, Feed, FeedState
 from hotlap.job import Window
-from hotlap.measurement import Block, steady_rate
+from hotlap.measurement import LOADER_BOUND, Block, steady_rate, used_up_of
 from hotlap.warm_up import WarmUp
 
 __all__ = ["Feed", "WindowTimer", "drive"]
 
 EPOCHS_IN_WINDOW = 3
 """With at least so many epochs in a window, blocks are whole epochs."""
-
-LOADER_BOUND = 0.02
-"""Above this share of waiting the loader matters, and a refilled queue has to be used up again."""
 
 MIN_BLOCKS = 3
 """Fewer blocks give no interval worth reading (Student's t with one degree of freedom is 12.7)."""
@@ -107,7 +104,7 @@ class WindowTimer:
             max_s=window.max_s,
             pause=pause,
         )
-        self._whole_epochs = False
+        self._whole_epochs = self._settled = False
         self._blocks: list[Block] = []
 
     def run(self) -> Generator[None, Trained, list[Block]]:
@@ -166,6 +163,7 @@ class WindowTimer:
             if warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
                 reason = "settled"
                 break
+        self._settled = reason == "settled"
         self._whole_epochs = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.max_s
         if self._whole_epochs:
             yield from self._finish_epoch()
@@ -207,9 +205,15 @@ class WindowTimer:
             blocks.append(block)
             self._emit("block", **vars(block))
             enough = seconds >= window.min_s and len(blocks) >= MIN_BLOCKS
-            if enough and steady_rate(blocks).precision <= window.precision:
+            precise = steady_rate(blocks).precision <= window.precision
+            if enough and precise and self._settled and self._rests():
                 break
         return blocks
+
+    def _rests(self) -> bool:
+        """Whether the loader's queue runs low so little that a longer window would say the same."""
+        used_up, n_steps = used_up_of(self._blocks, self._n_workers)
+        return self._whole_epochs or used_up <= self._window.precision * n_steps
 
     def _refill(self, cut: Block) -> Generator[None, Trained, None]:
         # After an epoch's border the first batches come out of a queue that filled on its own.

@@ -27,6 +27,21 @@ def test_training(workers, prefetch, batch_size, n_epoch, persistent, first_step
     assert found.side == "both"
 
 
+@pytest.mark.parametrize("workers", [2, 4, 8])
+@pytest.mark.parametrize("prefetch", [2, 4, 8])
+@pytest.mark.parametrize("behind", [0.99, 1.02, 1.12, 1.25, 1.5, 3.0, 7.5])
+@pytest.mark.parametrize("first_step_s", [0.1, 20.0])
+def test_a_loader_nearly_as_fast_as_the_model(workers, prefetch, behind, first_step_s):
+    """A full queue hides for hundreds of steps that the loader is `behind` times as slow."""
+
+    def make():
+        world = World(0.1, first_step_s)
+        batch_s = behind * world.step_s * workers
+        return world, Loader(world, batch_s, workers, prefetch, 1000, 0.5, persistent=True)
+
+    assert measure(*make(), n_epoch_steps=1000).samples_per_s == right(truth(make))
+
+
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
 @pytest.mark.parametrize("prefetch", [2, 8])
 @pytest.mark.parametrize("batch_size", [1, 16])
