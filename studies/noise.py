@@ -120,8 +120,8 @@ class Noise:
     def between_processes(self) -> tuple[float, float]:
         """The spread to expect, and its degrees of freedom; infinite where none was seen.
 
-        Differences of neighbours overlap, so they are worth a little less than n - 1 degrees. Racing
-        adds two bounds where the sum of their squares would do, which makes up for that.
+        Differences of neighbours overlap, so they are worth a little less than n - 1 degrees.
+        Racing adds two bounds where the sum of their squares would do, which makes up for that.
         """
         if self.n < FEW_REPEATS:
             return USUAL_SPREAD, math.inf
