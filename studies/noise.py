@@ -120,13 +120,12 @@ class Noise:
     def between_processes(self) -> tuple[float, float]:
         """The spread to expect, and its degrees of freedom; infinite where none was seen.
 
-        Of n values in a row there are n - 1 differences, which overlap. Their mean square varies as
-        if it had 2 (n - 1)^2 / (3 n - 4) degrees of freedom (von Neumann et al., "The mean square
-        successive difference", 1941).
+        Differences of neighbours overlap, so they are worth a little less than n - 1 degrees.
+        Racing adds two bounds where the sum of their squares would do, which makes up for that.
         """
         if self.n < FEW_REPEATS:
             return USUAL_SPREAD, math.inf
-        return self.spread, 2 * (self.n - 1) ** 2 / (3 * self.n - 4)
+        return self.spread, self.n - 1
 
     def smallest_effect(self, n_rounds: int, n_compared: int = 1) -> float:
         """The smallest change (0.03 is 3 %) that `n_rounds` paired rounds can show.
