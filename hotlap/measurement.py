@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ __all__ = ["Block", "Measurement", "Rate", "Ratio", "steady_rate", "t_quantile"]
 TRIM = 0.2
 
 LOADER_BOUND = 0.02
-"""Above this share of waiting the loader matters: a queue that has run empty keeps steps waiting."""
+"""Above this share of waiting the loader matters: where its queue has run empty, steps wait."""
 
 JITTER = 2
 """By so many batches a full queue at rest goes up and down, looked at a whole round of workers
