@@ -108,7 +108,7 @@ def test_the_loop_example_trains(tmp_path, monkeypatch):
 
 
 def test_ci_runs_exactly_the_readmes_test_command():
-    (command,) = [text.strip() for text in blocks("bash") if text.rstrip().endswith("-m pytest")]
+    (command,) = [text.strip() for text in blocks("bash") if "-m pytest" in text]
     assert command in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
