@@ -47,7 +47,6 @@ FASTER = Settings(intraop_threads=1, cudnn_benchmark=True)
 KINDS = {"quiet": SAME, "noisy": SAME, "known": FASTER}
 
 WINDOW = Window(max_s=0.8, min_s=0.5, block_s=0.08, max_warmup_s=1.0)
-MAX_ROUNDS = 40
 """A study goes on for longer where intervals stay wide; forty of each kind would take hours. What
 longer rounds do to the intervals is simulated: tests/studies/test_rounds_coverage.py."""
 
@@ -80,11 +79,13 @@ class Silent:
         return lambda *args, **more: None
 
 
-def study(runner: ProcessRunner, folder: Path, other: Settings, seed: int) -> Answer:
+def study(
+    runner: ProcessRunner, folder: Path, other: Settings, seed: int, max_rounds: int
+) -> Answer:
     """One confirm stage of `other` against the baseline."""
     job = Job("benchmarks.known_work.known_work", window=WINDOW, import_path=(str(ROOT),))
     lab = Lab(runner, job, folder, Throughput(), Silent())
-    rounds = Rounds(lab, "confirm", lambda: 1e6, MAX_ROUNDS, seed)
+    rounds = Rounds(lab, "confirm", lambda: 1e6, max_rounds, seed)
     proof = confirm(rounds, {"baseline": BASELINE, "other": other})
     baseline, arm = proof.arms
     shares = [t.run.measurement.other_cpu_share for a in proof.arms for t in a.trials.values()]
@@ -97,6 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument("--studies", type=int, default=40, help="of each kind (%(default)s)")
+    arguments.add_argument("--rounds", type=int, default=40, help="the most (%(default)s)")
     arguments.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     arguments.add_argument("--neighbours", type=int, help="busy loops (half of the cores)")
     arguments.add_argument("--seed", type=int, default=0)
@@ -113,7 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                     TemporaryDirectory() as folder,
                     contextlib.nullcontext() if kind == "quiet" else Neighbour(n, seed),
                 ):
-                    answers.append(study(runner, Path(folder), KINDS[kind], seed))
+                    other = KINDS[kind]
+                    answers.append(study(runner, Path(folder), other, seed, given.rounds))
                 if sys.stderr.isatty():
                     print(f"\r{kind}: {i + 1} of {given.studies}", end="", file=sys.stderr)
             print(summary(kind, answers), flush=True)
