@@ -27,8 +27,13 @@ INSTALLED = frozenset({"site-packages", "dist-packages"})
 READS = frozenset({"get", "copy", "items", "keys", "values", "__contains__", "__getitem__"})
 LOOKS = frozenset({"dict", "len", "sorted", "list", "print", "str", "repr", "bool", "set"})
 WRITERS = frozenset({"putenv", "unsetenv", "setenv", "load_dotenv"})
-AT_IMPORT = ("OMP_", "GOMP_", "MKL_", "OPENBLAS_", "PYTORCH_", "KMP_AFFINITY", "KMP_BLOCKTIME")
-"""How variables begin that torch and what it is linked with read once."""
+AT_IMPORT = (
+    *("OMP_", "GOMP_", "MKL_", "OPENBLAS_", "KMP_AFFINITY", "KMP_BLOCKTIME"),
+    *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"),
+    "PYTORCH_JIT",
+)
+"""How variables begin that torch and what it is linked with read once. Others of torch's are read
+whenever they matter: Lightning writes PYTORCH_NVML_BASED_CUDA_CHECK at its import."""
 
 RUNS_ANYTHING = frozenset({"exec", "eval", "__import__", "import_module", "run_path", "run_module"})
 

@@ -129,3 +129,4 @@ def test_variables_that_were_written_and_matter_are_named():
     after = {"OMP_NUM_THREADS": "2", "PATH": "b", "PYTORCH_CUDA_ALLOC_CONF": "x", "KMP_X": "1"}
     assert written(before, after) == ["MKL_CBWR", "OMP_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF"]
     assert written(after, after) == []
+    assert written({}, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}) == []  # Lightning, at its import
