@@ -206,12 +206,12 @@ while True:
     train(1)
     with torch.no_grad():
         model(torch.randn(4, 8))
-    time.sleep(0.2)
+    time.sleep(1)
 """
     )
     measured = ok(scripts.run(text, window=Window(max_s=0.2, min_s=0.05, block_s=0.01)))
-    # Eight steps and a pause take 0.2 s and more, eight steps alone a few milliseconds.
-    assert measured.samples_per_s > 2 * 64 / 0.2
+    # Eight steps and a pause take a second and more, eight steps alone a few milliseconds.
+    assert measured.samples_per_s > 2 * 64 / 1.0
 
 
 def test_environment_of_a_batch_system_stays(scripts):
