@@ -6,6 +6,7 @@ here: the tuner writes it, and a full run in a foreign environment reads it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,7 +166,7 @@ def _compose(path: Path) -> yaml.MappingNode:
             f"{path}:{line}: this is no plain YAML: {error.problem}; each line has to be "
             "`name: value`, indented by spaces"
         ) from None
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # a date such as 2026-02-31
         raise FrozenFileError(f"{path}: this is no plain YAML: {error}") from None
     if not isinstance(node, yaml.MappingNode):
         what = "empty" if node is None else "no mapping"
@@ -178,7 +179,7 @@ def _compose(path: Path) -> yaml.MappingNode:
 
 def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     """(line, sentence) for each thing that is wrong in the file."""
-    lines = _lines(node)
+    lines = defaultdict(lambda: 1, _lines(node))  # what a merge (`<<`) brings has none of its own
     yield from _repeated(node)
     for key in values:
         if key not in TOP_KEYS:
@@ -195,11 +196,12 @@ def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tup
         yield lines["settings"], "`settings` has to hold lines like `num_workers: 4`, indented"
         return
     inner = next((v for k, v in node.value if k.value == "settings"), None)
+    places: dict[Any, int] = {}
     if isinstance(inner, yaml.MappingNode):
         yield from _repeated(inner)
         places = _lines(inner)
-        for name, text in faults(settings).items():
-            yield places.get(name, lines["settings"]), text
+    for name, text in faults(settings).items():
+        yield places[name] if name in places else lines["settings"], text
 
 
 def _unusable(origin: Mapping[str, Any], line: int) -> Iterator[tuple[int, str]]:

@@ -86,6 +86,9 @@ def test_settings_that_a_file_does_not_name_keep_the_default(tmp_path):
         ("settings:\n  amp: [bf16\n", 3, "no plain YAML"),
         ("settings:\n\tamp: bf16\n", 2, "no plain YAML"),
         ("settings: !!python/object/apply:os.system [ls]\n", 1, "no plain YAML"),
+        ("<<: {settings: {num_worker: 4}}\n", 1, "unknown setting 'num_worker'; did you mean"),
+        ("settings: {}\n<<: {provenence: {}}\n", 1, "unknown key 'provenence'"),
+        ("<<: {settings: 3, provenance: 7}\n", 1, "`provenance` has to hold lines"),
         ("", 1, "the file is empty"),
         ("- 1\n", 1, "no mapping"),
     ],
@@ -96,6 +99,15 @@ def test_a_damaged_file_is_an_error_with_file_and_line(tmp_path, text, line, wor
     with pytest.raises(FrozenFileError) as error:
         load(path)
     assert words in str(error.value) and f"{path}:{line}:" in str(error.value)
+
+
+@pytest.mark.parametrize("value", ["2026-02-31", "1" * 5000])
+def test_a_value_that_is_none_is_an_error_with_the_file(tmp_path, value):
+    path = tmp_path / "bad.yaml"
+    path.write_text(f"settings: {{}}\nprovenance: {{date: {value}}}\n")
+    with pytest.raises(FrozenFileError, match="no plain YAML") as error:
+        load(path)
+    assert str(path) in str(error.value)
 
 
 def test_all_mistakes_come_at_once_in_the_order_of_the_file(tmp_path):
