@@ -10,6 +10,7 @@ tune.py takes it on a real machine, and a replayed study on a recorded table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hotlap.measurement import Measurement
@@ -109,12 +110,13 @@ class Course:
             if again.again:
                 return again
         self._search.first("expert", expert)
-        anchor = self._noise(base, expert, first)
+        runs = [self._repeat(first)] if first else []
+        anchor = self._noise(base, expert, runs)
         diagnoses: dict[str, Diagnosis] = {}
         # The last run of the baseline: the sides come right after it.
         if self._last is not None and (found := self._diagnose(base, self._last)):
             diagnoses["baseline"] = found
-        waits = _waits(first, diagnoses.get("baseline"))
+        waits = _waits(self._search.waits_of(base), diagnoses.get("baseline"))
         shares_cores = self._plan.shares_cores
         descent = Descent(self._space, waits, self._search.waits_of, shares_cores)
         guide = descent.propose if self._plan.guided else None
@@ -175,12 +177,13 @@ class Course:
             self._would_do = short.would_do
             self._observer.note(short.sentence)
 
-    def _noise(self, base: Settings, expert: Settings, first: Trial | None) -> Anchor | None:
-        """A/A: the baseline again, in processes of its own."""
-        repeats = [self._repeat(first)] if first else []
+    def _noise(self, base: Settings, expert: Settings, runs: Sequence[Repeat]) -> Anchor | None:
+        """A/A: the baseline again, in processes of its own, beside the `runs` that it has had."""
+        repeats = list(runs)
         typical_s = self._lab.typical_s()
-        share_s = NOISE_SHARE * self._budget.seconds
-        n = REPEATS if REPEATS * typical_s <= share_s else 0
+        n = max(0, REPEATS - len(repeats[1:]))
+        if n * typical_s > NOISE_SHARE * self._budget.seconds:
+            n = 0 if repeats else 1  # a study that goes on needs one to keep its scale
         if n:
             self._observer.stage("noise", "the baseline again: how much does the machine vary?")
         repeats += [repeat for _ in range(n) if (repeat := self._again(base))]
@@ -190,7 +193,7 @@ class Course:
         anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
-            proof = self._prover.expected(base, expert, first)
+            proof = self._prover.expected(base, expert)
             self._observer.note(anchor.noise.outlook(*proof))
         return anchor
 
@@ -237,8 +240,13 @@ class Course:
         return [self._repeat(t) for t in ended if t.kind == "confirm"]
 
 
-def _waits(first: Trial | None, diagnosis: Diagnosis | None) -> float:
-    """The share of its time that the model waits for data, 0..1; 1 if nobody knows."""
+def _waits(share: float | None, diagnosis: Diagnosis | None) -> float:
+    """The share of its time that the model waits for data, 0..1; 1 if nobody knows.
+
+    Args:
+        share: What the baseline's trial says, of whichever session.
+        diagnosis: What both sides alone say, which is more.
+    """
     if diagnosis is not None and diagnosis.stall_share is not None:
         return diagnosis.stall_share
-    return first.run.measurement.data_wait_share if first else 1.0
+    return 1.0 if share is None else share

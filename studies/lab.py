@@ -56,6 +56,7 @@ class Lab:
         self._start = runner.clock()
         self._next = _next_number(folder)
         self._walls: dict[float | None, list[float]] = {}
+        self._expected_s = 0.0
 
     def facts(self, timeout_s: float) -> dict[str, Any]:
         """The workload's facts, asked of a worker, since the tuner never runs user code.
@@ -203,13 +204,19 @@ class Lab:
         return self._runner.clock() - self._start
 
     def typical_s(self, max_s: float | None = None) -> float:
-        """Wall clock of a trial that ended well, the median of this session's; 0 before any.
+        """Wall clock of a trial that ended well, the median of this session's.
+
+        Before any, what an earlier session's took (see `expect`); 0 if there was none.
 
         Args:
             max_s: The longest window of such a trial; before any of these, other ones count.
         """
         walls = self._walls.get(max_s) or [w for found in self._walls.values() for w in found]
-        return statistics.median(walls) if walls else 0.0
+        return statistics.median(walls) if walls else self._expected_s
+
+    def expect(self, wall_s: float) -> None:
+        """Say what a trial took in an earlier session of the study."""
+        self._expected_s = wall_s
 
     def _alone(self, events: list[dict[str, Any]], block: dict[str, Any]) -> float:
         one = Measurement.from_events([*events, {**block, "event": "block"}])

@@ -86,11 +86,11 @@ class Prover:
         typical_s = self._lab.typical_s(self._plan.repeat_s)
         longest_s = max([typical_s, *map(self._search.wall_s_of, best.values())])
         trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
-        keep = self._numerics_share(first)
+        keep = self._numerics_share(base)
         rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
         return confirm(rounds, arms, first)
 
-    def expected(self, base: Settings, expert: Settings, first: Trial | None) -> tuple[int, int]:
+    def expected(self, base: Settings, expert: Settings) -> tuple[int, int]:
         """Paired rounds that the proof can have at the most, and arms in them beside the baseline.
 
         It may find more time than is kept for it, as where a small space has been tried to its end.
@@ -99,15 +99,14 @@ class Prover:
         n_arms = self._plan.n_best + 1 + (expert.key() != base.key())  # the best one with less, too
         if trial_s <= 0:
             return self._plan.max_rounds, n_arms
-        seconds = (CONFIRM - self._numerics_share(first)) * self._budget.seconds
+        seconds = (CONFIRM - self._numerics_share(base)) * self._budget.seconds
         n_compared = min(n_arms, n_affordable(seconds, trial_s))
         n_rounds = int(seconds / ((1 + n_compared) * trial_s))
         return min(self._plan.max_rounds, n_rounds), n_compared
 
-    def _numerics_share(self, first: Trial | None) -> float:
+    def _numerics_share(self, base: Settings) -> float:
         """The budget's share for the numerics: a slow start is paid in each of their runs."""
-        start_s = first.run.measurement.startup_s if first else 0.0
-        starts = NUMERICS_RUNS * start_s / self._budget.seconds
+        starts = NUMERICS_RUNS * self._search.startup_s_of(base) / self._budget.seconds
         return max(NUMERICS, min(MOST_NUMERICS, starts))
 
     def refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:

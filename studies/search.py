@@ -70,6 +70,9 @@ class Search:
         self._factor = 1.0
         for trial in ledger.trials:
             self._proposals.remember(trial)
+        ended = (t.user_attrs for t in ledger.trials if t.user_attrs["outcome"] == "ok")
+        if walls := [float(attributes["wall_s"]) for attributes in ended]:
+            lab.expect(statistics.median(walls))
 
     def first(self, kind: str, settings: Settings) -> Trial | None:
         """Measure known settings (baseline, expert), unless they have been.
@@ -123,22 +126,15 @@ class Search:
 
     def waits_of(self, settings: Settings) -> float | None:
         """The share of its time (0..1) that these settings' trial waited for data, if tried."""
-        shares = (
-            float(t.user_attrs["data_wait_share"])
-            for t in self._ledger.trials
-            if t.user_attrs.get("data_wait_share") is not None
-            and Settings.from_dict(t.user_attrs["settings"]).key() == settings.key()
-        )
-        return next(shares, None)
+        return self._noted("data_wait_share", settings)
 
     def wall_s_of(self, settings: Settings) -> float:
         """Wall clock of the trial of these settings; 0 if there was none."""
-        walls = (
-            float(t.user_attrs["wall_s"])
-            for t in self._ledger.trials
-            if Settings.from_dict(t.user_attrs["settings"]).key() == settings.key()
-        )
-        return next(walls, 0.0)
+        return self._noted("wall_s", settings) or 0.0
+
+    def startup_s_of(self, settings: Settings) -> float:
+        """Seconds until that trial asked for its first batch; 0 if there was none."""
+        return self._noted("startup_s", settings) or 0.0
 
     def level(self, new: float) -> float:
         """The baseline's first level, logarithm of its value; `new` if this is the first session.
@@ -228,6 +224,7 @@ class Search:
             "wall_s": trial.run.wall_s,
             "drift_factor": self._factor,
             "data_wait_share": trial.run.measurement.data_wait_share,
+            "startup_s": trial.run.measurement.startup_s,
             CONSTRAINTS: violations,
         }
         # Of a trial that failed, blocks are no rate that could be compared.
@@ -259,6 +256,14 @@ class Search:
             asked.set_user_attr(key, attribute)
         constrain(asked, attributes[CONSTRAINTS])
         return self._study.tell(asked, value, state)
+
+    def _noted(self, name: str, settings: Settings) -> float | None:
+        """What the ledger has under `name` of the last trial of these settings, any session's."""
+        for trial in reversed(self._ledger.trials):
+            same = Settings.from_dict(trial.user_attrs["settings"]).key() == settings.key()
+            if same and trial.user_attrs.get(name) is not None:
+                return float(trial.user_attrs[name])
+        return None
 
     def _stop(self, warmup: list[float], window: list[float]) -> bool:
         if window:

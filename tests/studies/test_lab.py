@@ -103,6 +103,14 @@ def test_a_trials_usual_time_is_the_median_of_those_that_ended_well(tmp_path):
     assert lab.typical_s() == pytest.approx(2 + 2 + 8)
 
 
+def test_what_trials_took_in_an_earlier_session_counts_until_one_has_ended(tmp_path):
+    lab = lab_of(SimulatedRunner(Clock(), lambda settings: 100.0), tmp_path)
+    lab.expect(30.0)
+    assert lab.typical_s() == lab.typical_s(1.0) == 30.0
+    lab.measure("search", Settings(), 1000)
+    assert lab.typical_s() == lab.typical_s(1.0) == pytest.approx(2 + 2 + 8)
+
+
 def test_a_trial_stopped_in_its_warmup_has_the_rate_of_its_last_block(tmp_path):
     lab = lab_of(SimulatedRunner(Clock(), lambda s: 100.0, block_noise=0.0), tmp_path)
     trial = lab.measure("search", Settings(), 1000, lambda warmup, window: len(warmup) == 2)
