@@ -43,6 +43,8 @@ class Arm:
         n_compared: So many arms are compared with the baseline, this one among them.
         reasons: Why it cannot win, whatever its rate; empty if it can.
         sign: 1 where a larger value is better, -1 where a smaller one is.
+        beaten: Whether it was far behind the best one beyond doubt, and so left out of further
+            rounds.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Arm:
     n_compared: int = 1
     reasons: list[str] = field(default_factory=list)
     sign: int = 1
+    beaten: bool = False
 
     def rates(self) -> dict[int, float]:
         """The objective's value in each round in which it ended well."""

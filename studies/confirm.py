@@ -65,6 +65,11 @@ class Confirmed:
         ]
         return min(fewer, key=lambda arm: len(changes[arm.name]), default=best)
 
+    def arm_of(self, settings: Settings) -> Arm | None:
+        """The arm of these settings, also one that ended well in no round; None without one."""
+        arms = (*self.arms, *self.failed)
+        return next((arm for arm in arms if arm.settings.key() == settings.key()), None)
+
     def as_good(self, arm: Arm, best: Arm) -> bool:
         """Whether the arm took part as long as the best one, and is not slower beyond doubt."""
         ratio = log_interval(arm.ratios(best))

@@ -11,9 +11,8 @@ from hotlap import frozen
 from hotlap.measurement import Ratio
 from hotlap.spoken import interval
 from studies.ablate import differing
-from studies.arm import Arm
 from studies.confirm import Confirmed
-from studies.rounds import ENOUGH_ROUNDS
+from studies.disproof import disproof
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ def freeze(
 ) -> Freezing:
     """Write what was proven to each of `paths`.
 
-    A study that goes on and proves nothing keeps what it has proven before, unless that was refused
-    or a whole proof's rounds do not show it faster any more.
+    A study that goes on and proves nothing keeps what it has proven before, unless its rounds speak
+    against that (see studies/disproof.py).
 
     Args:
         paths: The study's own file first.
@@ -50,11 +49,11 @@ def freeze(
     if not proof.found_better and was_proven(paths[0]):
         old = frozen.load_frozen(paths[0])
         proven = _speedup(old)
-        against = _spoken_against(proof, old)
+        against = disproof(proof, old.settings, old.provenance["speedup_ci95"][0])
         kept = not against
         if kept:
             settings, provenance = old.settings, old.provenance
-            why = f"this one did not measure it in {ENOUGH_ROUNDS} rounds"
+            why = "the rounds of this one say too little against it"
             earlier = f"What an earlier session proved, {proven}, stays frozen: {why}."
         else:
             earlier = f"What an earlier session proved, {proven}, is frozen no longer: {against}."
@@ -96,23 +95,3 @@ def _speedup(old: frozen.Frozen) -> str:
     low, high = old.provenance["speedup_ci95"]
     ratio = Ratio(old.provenance["speedup"], low, high)
     return f"{ratio.value:.2f}x {interval(ratio)}"
-
-
-def _spoken_against(proof: Confirmed, old: frozen.Frozen) -> str:
-    """What this session's rounds say against the old settings; empty if they say too little."""
-    arms = (*proof.arms, *proof.failed)
-    arm = next((arm for arm in arms if arm.settings.key() == old.settings.key()), None)
-    if arm is None:
-        return ""
-    if arm.reasons:
-        return arm.reasons[-1]
-    return _unproven(arm, proof.baseline)
-
-
-def _unproven(arm: Arm, baseline: Arm) -> str:
-    """That a whole proof's rounds do not show it faster any more; empty where they were fewer."""
-    n_rounds = len(arm.ratios(baseline))
-    if n_rounds < ENOUGH_ROUNDS:
-        return ""
-    speedup = arm.speedup(baseline)
-    return f"{n_rounds} rounds measured {speedup.value:.2f}x {interval(speedup)} now"

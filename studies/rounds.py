@@ -120,8 +120,10 @@ class Rounds:
 
         def lost(arm: Arm) -> bool:
             ratios = arm.ratios(leader)
-            behind = len(ratios) >= self.behind_rounds and max(ratios) < BEHIND
-            return behind and (short or _beyond_doubt(arm, leader, able))
+            if len(ratios) < self.behind_rounds or max(ratios) >= BEHIND:
+                return False
+            arm.beaten = _beyond_doubt(arm, leader, able)
+            return short or arm.beaten
 
         return [arm for arm in able if arm is reference or not lost(arm)]
 

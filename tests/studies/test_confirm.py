@@ -147,6 +147,16 @@ def test_an_arm_far_behind_is_measured_twice_and_no_more(prove):
     assert sum(t.settings == BASE for t in trials) == proof.n_rounds
 
 
+def test_who_is_left_out_for_want_of_time_alone_is_not_beaten(prove):
+    proof, _, _ = prove(speedups={"trial 7": 0.5, "trial 5": 0.5})
+    assert [arm.beaten for arm in proof.arms] == [False, True, True, False]
+    noisy = {"process_noise": 0.1, "budget_s": 70, "speedups": {"trial 5": 0.6}}
+    proofs = [prove(seed, **noisy)[0] for seed in range(30)]
+    seconds = [(proof.arm_of(SECOND), proof.n_rounds) for proof in proofs]
+    gone = [arm for arm, n_rounds in seconds if len(arm.trials) == 2 < n_rounds]
+    assert len(gone) > 10 and sum(arm.beaten for arm in gone) <= 2
+
+
 def test_a_noisy_machine_leaves_no_arm_out_by_chance_while_there_is_time(prove):
     left_out = [
         len(arm.trials) < proof.n_rounds

@@ -8,17 +8,18 @@ from hotlap.settings import Settings
 from runners.protocol import Run
 from studies import Arm, Confirmed, freeze
 from studies.freezing import was_proven
+from studies.gate import UNKNOWN
 from studies.protocols import Trial
 
 BASE, FAST, OTHER = Settings(), Settings(num_workers=4), Settings(num_workers=2)
 
 
-def arm(name, settings, rates, reasons=(), n_compared=2):
+def arm(name, settings, rates, reasons=(), n_compared=2, beaten=False):
     trials = {
         i: Trial(i, "confirm", settings, Run("ok", Measurement((Block(10, rate, 1.0),))), rate)
         for i, rate in enumerate(rates)
     }
-    return Arm(name, settings, trials, n_compared, list(reasons))
+    return Arm(name, settings, trials, n_compared, list(reasons), beaten=beaten)
 
 
 def session(*arms, n_rounds=5, failed=()):
@@ -63,8 +64,18 @@ def test_where_nothing_is_proven_the_baseline_is_frozen(paths):
         session(n_rounds=2),
         session(arm("trial 9", OTHER, rates(99))),
         session(arm("trial 7", FAST, rates(99, n_rounds=2)), n_rounds=2),
+        session(arm("trial 7", FAST, [90, 320, 95, 300, 110])),
+        session(arm("trial 7", FAST, rates(200), [f"{UNKNOWN}there was no time left"])),
+        session(failed=(arm("trial 7", FAST, ()),)),
     ],
-    ids=["no time", "not among the arms", "too few rounds"],
+    ids=[
+        "no time",
+        "not among the arms",
+        "too few rounds",
+        "the promise may hold",
+        "numerics without time",
+        "no round in time",
+    ],
 )
 def test_what_was_proven_before_stays_where_a_session_says_too_little_of_it(paths, proven, second):
     done = freeze(paths, "digits", second, {})
@@ -80,8 +91,9 @@ def test_what_was_proven_before_stays_where_a_session_says_too_little_of_it(path
         (session(arm("trial 7", FAST, rates(99))), "5 rounds measured 0.9"),
         (session(arm("trial 7", FAST, rates(200), ["it diverged"])), "it diverged"),
         (session(failed=(arm("trial 7", FAST, (), ["oom in round 1"]),)), "oom in round 1"),
+        (session(arm("trial 7", FAST, rates(50, n_rounds=2), beaten=True)), "2 rounds measured"),
     ],
-    ids=["no gain", "refused", "always fails"],
+    ids=["no gain", "refused", "always fails", "so slow that it was left out"],
 )
 def test_what_was_proven_before_goes_when_a_session_disproves_or_refuses_it(
     paths, proven, second, why

@@ -1,0 +1,46 @@
+"""Disproof: what fresh rounds say against settings that were proven before.
+
+They speak against them if the settings fail or are refused, or if the whole interval lies below the
+one that was promised. Want of time speaks against nobody: neither do a few rounds, whose interval
+is wide or narrow by chance, nor numerics that nobody had time to compare. An interval that still
+reaches the promised one is no disproof either, even where it reaches below 1.
+"""
+
+from __future__ import annotations
+
+from hotlap.settings import Settings
+from hotlap.spoken import count, interval
+from studies.arm import Arm
+from studies.confirm import Confirmed
+from studies.gate import UNKNOWN
+from studies.rounds import ENOUGH_ROUNDS
+
+
+def disproof(proof: Confirmed, settings: Settings, promised: float) -> str:
+    """What a proof says against settings that were proven before; empty if nothing, or too little.
+
+    Args:
+        proof: The confirm rounds.
+        settings: What was proven before.
+        promised: The lower end of their speedup's interval then.
+    """
+    arm = proof.arm_of(settings)
+    if arm is None:
+        return ""
+    if reasons := [reason for reason in arm.reasons if not reason.startswith(UNKNOWN)]:
+        return reasons[-1]
+    if not is_whole(arm, proof.baseline) or arm.speedup(proof.baseline).high >= promised:
+        return ""
+    return f"{measured(arm, proof.baseline)} now"
+
+
+def is_whole(arm: Arm, baseline: Arm) -> bool:
+    """Whether an arm had the rounds of a whole proof, or lost them because it was beaten."""
+    return arm.beaten or len(arm.ratios(baseline)) >= ENOUGH_ROUNDS
+
+
+def measured(arm: Arm, baseline: Arm) -> str:
+    """What the rounds measured, in words."""
+    speedup = arm.speedup(baseline)
+    rounds = count(len(arm.ratios(baseline)), "round")
+    return f"{rounds} measured {speedup.value:.2f}x {interval(speedup)}"
