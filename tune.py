@@ -212,8 +212,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             None if runner.recorded else studies.bank_folder(**vars(config.bank)),
             facts,
             "" if runner.recorded else study_key(config),
-            studies.Goal.of(*asked, budget.seconds, config.n_trials),
+            studies.Goal.of(*asked, budget.seconds, config.n_trials, limits),
             space,
+            (base, expert),
             refuse,
             observer.note,
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hotlap.settings import Settings
-from hotlap.spoken import interval
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
+from studies.disproof import disproof, measured
 from studies.entry import Entry
 from studies.lab import Lab
 from studies.plan import Plan
@@ -58,24 +58,36 @@ def prove_again(
 UNMEASURED = "they could not be measured"
 """For want of time, which tells nothing about them."""
 
+VERDICTS = {
+    True: "have proven themselves again",
+    False: "do not prove themselves again ({}); an ordinary search follows",
+    None: "are neither proven again nor refuted ({}); an ordinary search follows",
+}
+"""What a verdict says of the bank's settings, with its reason."""
 
-def broken(hit: Entry, proof: Confirmed) -> str:
-    """Why the bank's settings have not proven themselves again; empty if they have.
 
-    They have if they are faster than the baseline beyond doubt, no slower than the best of the
-    arms, and if their interval reaches the one that was promised.
+def verdict(hit: Entry, proof: Confirmed) -> tuple[bool | None, str]:
+    """Whether the bank's settings have proven themselves again, and why not.
+
+    They have if they are faster than the baseline beyond doubt, if their interval reaches the one
+    that was promised, and if nothing else in the rounds is better.
+
+    Returns:
+        True, or False if the rounds speak against them (see studies/disproof.py), or None if they
+        tell too little or something else seems better; and the reason unless it is True.
     """
-    arm = next((arm for arm in proof.arms if arm.settings.key() == hit.settings.key()), None)
-    if arm is None:
-        return UNMEASURED
+    arm, baseline, winner = proof.arm_of(hit.settings), proof.baseline, proof.winner
+    if arm is None or not (arm.reasons or arm.ratios(baseline)):
+        return None, UNMEASURED
+    promised = hit.interval[0]
+    if against := disproof(proof, hit.settings, promised):
+        return False, against
     if arm.reasons:
-        return arm.reasons[0]
-    speedup, promised = arm.speedup(proof.baseline), hit.interval[0]
-    measured = f"measured {speedup.value:.2f}x {interval(speedup)}"
-    if speedup.low <= 1:
-        return f"{measured}, which may be no gain"
-    if speedup.high < promised:
-        return f"{measured}, and {hit.speedup:.2f}x was proven before"
-    if arm is not proof.winner and not proof.as_good(arm, proof.winner):
-        return f"{proof.winner.name} is faster"
-    return ""
+        return None, arm.reasons[-1]
+    speedup = arm.speedup(baseline)
+    best = arm is winner or (proof.found_better and proof.as_good(arm, winner))
+    if best and speedup.low > 1 and speedup.high >= promised:
+        return True, ""
+    if proof.found_better and not best:
+        return None, f"{winner.name} seems faster"
+    return None, f"{measured(arm, baseline)}, which says too little"

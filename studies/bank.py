@@ -149,14 +149,20 @@ class Bank:
             return "kept"
 
     def refute(self, entry: Entry, date: str) -> None:
-        """Mark an entry that no longer proves itself; it is offered to nobody any more.
+        """Mark an entry that no longer proves itself: it is no hit, no start and no offer any more.
+
+        It stays in its file, which the next winner of such a study replaces. Where somebody has
+        replaced or removed the entry meanwhile, nothing is marked.
 
         Raises:
             OSError: The folder cannot be written, or its lock is held for too long.
         """
         with self._locked():
-            now = self.find(entry.facts, entry.goal)
-            if now is not None and now.date == entry.date:  # nobody has replaced it meanwhile
+            try:
+                now = Entry.read(entry.path)  # by its file: copies have the same key
+            except NoEntry:
+                return
+            if now.is_same(entry):
                 more = {"bank": {**now.provenance["bank"], "refuted": date}}
                 frozen.dump(now.path, now.settings, {**now.provenance, **more})
 

@@ -3,7 +3,7 @@
     baseline and expert -> noise -> diagnosis -> search -> ablate -> confirm -> numerics
 
 Where the bank has settings for this very workload and machine, they are proven again after the
-baseline, and only if they fail does all the rest follow.
+baseline, and all the rest follows unless that succeeds.
 
 tune.py takes it on a real machine, and a replayed study on a recorded table.
 """
@@ -16,7 +16,7 @@ from dataclasses import replace
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.ablate import Ablation
-from studies.again import UNMEASURED, broken, prove_again
+from studies.again import VERDICTS, prove_again, verdict
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
@@ -102,15 +102,15 @@ class Course:
         known = known if known is not None and self._plan.guided else Known()
         if known.sentence:
             self._observer.note(known.sentence)
-        if first is not None and known.hit is None:
-            self._warn_if_short(first.run.wall_s)
         again: Found | None = None
         if known.hit is not None and first is not None:  # a study that goes on has had its try
             again = self._prove_again(base, expert, first, known.hit)
             if again.again:
                 return again
+        if first is not None:
+            self._warn_if_short(first.run.wall_s)
         self._search.first("expert", expert)
-        runs = [self._repeat(first)] if first else []
+        runs = again.repeats if again else [self._repeat(first)] if first else []
         anchor = self._noise(base, expert, runs)
         diagnoses: dict[str, Diagnosis] = {}
         # The last run of the baseline: the sides come right after it.
@@ -121,7 +121,7 @@ class Course:
         descent = Descent(self._space, waits, self._search.waits_of, shares_cores)
         guide = descent.propose if self._plan.guided else None
         self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
-        start = known.start(failed=again is not None)
+        start = known.start(failed=again is not None and again.again is False)
         self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
         ablation = self._prover.ablate(base, descent.order)
         proof = self._prover.confirm(base, expert, first, ablation)
@@ -153,10 +153,8 @@ class Course:
         arms = (base, hit.settings, expert)
         proof = prove_again(self._lab, self._budget, self._plan, self._exceeded, arms, first)
         refused, unchecked = self._prover.refuse(proof)
-        reason = broken(hit, proof)
-        verdict = f"do not prove themselves again ({reason}); an ordinary search follows"
-        said = verdict if reason else "have proven themselves again"
-        self._observer.note(f"the bank's settings {said}")
+        proven, reason = verdict(hit, proof)
+        self._observer.note(f"the bank's settings {VERDICTS[proven].format(reason)}")
         repeats = [self._repeat(first), *self._of_rounds(proof.baseline)]
         return Found(
             proof,
@@ -166,7 +164,7 @@ class Course:
             repeats=repeats,
             growth=self._plan.full_run.growth(proof.winner),
             unchecked=unchecked,
-            again=None if reason == UNMEASURED else not reason,
+            again=proven,
         )
 
     def _warn_if_short(self, trial_s: float) -> None:

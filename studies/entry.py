@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hotlap.errors import FrozenFileError
-from hotlap.frozen import load_frozen
+from hotlap.frozen import load_frozen, plain
 from hotlap.settings import Settings
-from studies.fingerprints import machine_of, workload_of
+from studies.fingerprints import machine_of, number, workload_of
 from studies.goal import Goal
 
 MOST_BYTES = 1 << 20
@@ -50,17 +51,20 @@ class Entry:
             if path.stat().st_size > MOST_BYTES:
                 raise NoEntry("it is too large for a frozen file")
             frozen = load_frozen(path)
-            origin = frozen.provenance
+            origin = plain(frozen.provenance)
+            json.dumps([frozen.settings.to_dict(), origin])  # what no text can hold cannot be kept
             goal = Goal.from_dict(_mapping(origin, "bank").get("goal"))
             entry = cls(frozen.settings, origin, goal, path)
-            if not workload_of(_mapping(origin, "facts")):
-                raise NoEntry("its facts do not say which workload it is for")
-            if not _are_numbers(origin.get("speedup_ci95"), origin.get("speedup")):
-                raise NoEntry("it has no proven speedup")
+            _mapping(origin, "facts")
+            workload, _, _ = entry.key
         except FrozenFileError as error:
             raise NoEntry(" ".join(str(error).split())) from None
-        except (ValueError, OSError) as error:
+        except (ValueError, RecursionError, OSError) as error:
             raise NoEntry(str(error)) from None
+        if not workload:
+            raise NoEntry("its facts do not say which workload it is for")
+        if not _are_numbers(origin.get("speedup_ci95"), origin.get("speedup")):
+            raise NoEntry("it has no proven speedup")
         return entry
 
     @property
@@ -88,12 +92,17 @@ class Entry:
     @property
     def date(self) -> str:
         """When it was proven, as ISO 8601 has it."""
-        return str(self.provenance.get("date", ""))
+        return str(self.provenance.get("date") or "")
 
     @property
     def refuted(self) -> bool:
         """Whether it has failed to prove itself since, and nothing better was found."""
         return bool(self.provenance["bank"].get("refuted"))
+
+    def is_same(self, other: Entry) -> bool:
+        """Whether both were proven by the same study."""
+        mine, theirs = ((e.key, e.date, e.settings.key()) for e in (self, other))
+        return mine == theirs
 
     @property
     def job(self) -> str:
@@ -112,8 +121,7 @@ def _are_numbers(interval: Any, speedup: Any) -> bool:
     """Whether this is a speedup with its interval, all of it above 1."""
     if not isinstance(interval, list) or len(interval) != 2:
         return False
-    numbers = [*interval, speedup]
-    if not all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in numbers):
+    low, high, value = (number(n) for n in (*interval, speedup))
+    if low is None or high is None or value is None:
         return False
-    low, high = interval
-    return bool(1 < low <= speedup <= high)
+    return 1 < low <= value <= high

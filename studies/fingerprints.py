@@ -71,10 +71,19 @@ def _doublings(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> f
     return math.log2((1 + _size(one, name)) / (1 + _size(other, name)))
 
 
+def number(value: Any) -> float | None:
+    """A finite number as a float; None for all else, a whole number too large for one included."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
 def _size(facts: Mapping[str, Any], name: str) -> float:
-    value = facts.get(name)
-    good = isinstance(value, (int, float)) and math.isfinite(value) and value >= 0
-    return float(value) if good else 0.0  # type: ignore[arg-type]
+    return max(0.0, number(facts.get(name)) or 0.0)
 
 
 def _device(facts: Mapping[str, Any]) -> str:

@@ -29,7 +29,8 @@ class Found:
         searched_of: Whose figure that is, "trial 7", of which these are a part; empty if their own.
         growth: What grows with the steps of the winner, or of the baseline if that is the winner.
         unchecked: Why the winner's numerics are not known, empty if they are.
-        again: Whether the bank's settings have proven themselves again; None if it had none.
+        again: Whether the bank's settings have proven themselves again; None if it had none, or if
+            the rounds do not tell (see studies/again.py).
         would_do: A budget that is long enough, as typed; empty if this one was.
     """
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from hotlap.settings import Settings
-from studies.fingerprints import DIGITS
+from studies.fingerprints import DIGITS, number
 
 THOROUGH = 2.0
 """A study with more than so many times an entry's budget, or trials, was meant to find more."""
@@ -42,6 +42,7 @@ class Goal:
             `high`, or "auto".
         budget_s: The study's budget in seconds.
         n_trials: At most so many trials, None for no limit.
+        limits: What a winner has to keep (conf/schema.py): other limits let other settings win.
     """
 
     objective: str
@@ -50,6 +51,7 @@ class Goal:
     knobs: dict[str, Any]
     budget_s: float
     n_trials: int | None = None
+    limits: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -61,6 +63,7 @@ class Goal:
         active: Sequence[Knob],
         budget_s: float,
         n_trials: int | None,
+        limits: Mapping[str, Any],
     ) -> Goal:
         """The goal of a study with these knobs, as the user `wanted` them and as they are `active`.
 
@@ -73,7 +76,8 @@ class Goal:
             else list(knob.choices) or {"low": knob.low, "high": knob.high}
             for knob in active
         }
-        return cls(objective, dict(run), base.to_dict(), knobs, budget_s, n_trials)
+        same = (objective, dict(run), base.to_dict(), knobs)
+        return cls(*same, budget_s, n_trials, dict(limits))
 
     @classmethod
     def from_dict(cls, data: Any) -> Goal:
@@ -84,11 +88,13 @@ class Goal:
         """
         try:
             goal = cls(**data)
+            parts = (goal.run, goal.base, goal.knobs, goal.limits)
             fits = [
                 isinstance(goal.objective, str),
-                *(isinstance(part, dict) for part in (goal.run, goal.base, goal.knobs)),
-                isinstance(goal.budget_s, (int, float)),
+                *(isinstance(part, dict) for part in parts),
+                number(goal.budget_s) is not None,
                 goal.n_trials is None or isinstance(goal.n_trials, int),
+                goal.n_trials is None or number(goal.n_trials) is not None,
             ]
         except TypeError as error:
             raise ValueError(f"its goal cannot be read: {error}") from None
@@ -102,8 +108,8 @@ class Goal:
 
     @property
     def key(self) -> str:
-        """Equal for goals whose winners can be compared: the same objective, run and baseline."""
-        same = [self.objective, self.run, self.base]
+        """Equal where winners can be compared: the same objective, run, baseline and limits."""
+        same = [self.objective, self.run, self.base, self.limits]
         text = json.dumps(same, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 

@@ -1,14 +1,17 @@
 """Reuse: what one study takes from the bank, and what it gives back.
 
 - An *exact hit* is an entry of this workload on this machine, for a goal that holds this study's.
-  The study proves it again by the confirm stage alone, and an ordinary search follows if it fails.
+  The study proves it again by the confirm stage alone, and an ordinary search follows unless that
+  succeeds.
 - A *near hit* is any other entry of a similar workload (see studies/fingerprints.py), here or on
   another machine, or of this one for another goal. The nearest ones are the search's first trials.
+
+An entry that was refuted is neither.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 from hotlap.settings import Settings
 from studies.ablate import differing
 from studies.bank import Bank
+from studies.disproof import disproof, is_whole
 from studies.entry import Entry
 from studies.fingerprints import distance, machine_of, similar, workload_of
 from studies.found import Found
@@ -37,15 +41,16 @@ class Known:
     Attributes:
         hit: The exact hit.
         near: What the search may begin with, all within the space, nearest first; the hit's too.
+            Without what the study tries in any case.
     """
 
     hit: Entry | None = None
     near: tuple[Settings, ...] = ()
 
-    def start(self, failed: bool) -> list[Settings]:
+    def start(self, failed: bool = False) -> list[Settings]:
         """What the search begins with; a hit that has just `failed` is no start."""
         barred = self.hit.settings.key() if failed and self.hit is not None else None
-        return [settings for settings in self.near if settings.key() != barred]
+        return [settings for settings in self.near if settings.key() != barred][:MOST_NEAR]
 
     @property
     def sentence(self) -> str:
@@ -55,9 +60,9 @@ class Known:
                 f"the bank has settings for this workload on this machine, proven "
                 f"{self.hit.speedup:.2f}x on {self.hit.date[:10]}: {self.hit.path}"
             )
-        if not self.near:
+        if not (n := len(self.start())):
             return ""
-        count = "one settings value" if len(self.near) == 1 else f"{len(self.near)} settings"
+        count = "one settings value" if n == 1 else f"{n} settings"
         return f"the bank has nothing for this very study; {count} of similar ones start the search"
 
 
@@ -70,6 +75,7 @@ class Reuse:
         job: What the command line named (conf/job_key.py).
         goal: What the study is asked for.
         space: The active search space.
+        anyway: What the study tries in any case: the baseline and the expert's settings.
         refuse: Why settings are known to fail here; empty if they are not.
         note: Takes a sentence for the user.
 
@@ -84,6 +90,7 @@ class Reuse:
         job: str,
         goal: Goal,
         space: Space,
+        anyway: Collection[Settings],
         refuse: Callable[[Settings], str],
         note: Callable[[str], None],
     ) -> None:
@@ -93,6 +100,7 @@ class Reuse:
         self._job = job
         self._goal = goal
         self._space = space
+        self._anyway = {settings.key() for settings in anyway}
         self._refuse = refuse
         self.known = self._looked_up()
 
@@ -115,8 +123,9 @@ class Reuse:
                 outcome = "hit"
             elif found.proof.found_better:
                 outcome = self._stored(self._bank, found, workload, origin)
-            elif found.again is False and self.known.hit is not None:
-                self._bank.refute(self.known.hit, str(origin["date"]))
+            hit = self.known.hit
+            if hit is not None and _failed(hit, found):
+                self._bank.refute(hit, str(origin["date"]))  # unless it has been replaced
         except OSError as error:
             self._bank.unwritable(error)
             return {}
@@ -124,18 +133,19 @@ class Reuse:
 
     def _stored(self, bank: Bank, found: Found, workload: str, origin: Mapping[str, Any]) -> str:
         proof, hit = found.proof, self.known.hit
-        failed = found.again is False and hit is not None
+        winner, baseline = proof.winner, proof.baseline
 
         def keeps(old: Entry) -> bool:
-            if old.refuted or (failed and hit is not None and old.date == hit.date):
+            refuted = hit is not None and old.is_same(hit) and _failed(hit, found)
+            if old.refuted or refuted or disproof(proof, old.settings, old.interval[0]):
                 return False
-            settings = old.settings.key()
-            if settings == proof.winner.settings.key():
+            if old.settings.key() == winner.settings.key():
                 return True
-            beside = [arm for arm in proof.arms if arm.settings.key() == settings]
-            if beside:  # they ran in the same rounds: nothing tells more
-                return not beside[0].reasons and proof.as_good(beside[0], proof.winner)
-            return old.speedup >= proof.winner.speedup(proof.baseline).value
+            beside = proof.arm_of(old.settings)
+            if beside is not None and is_whole(beside, baseline):
+                return proof.as_good(beside, winner)  # in the same rounds: nothing tells more
+            # As among arms: what is better for sure. A few rounds' figure may be high by luck.
+            return old.interval[0] >= winner.speedup(baseline).low
 
         more = {"bank": {"job": self._job, "goal": self._goal.to_dict()}}
         provenance = provenance_of(workload, proof, {**origin, **more})
@@ -145,9 +155,9 @@ class Reuse:
         if self._bank is None:
             return Known()
         self._bank.prepare()
-        entries = self._bank.entries()
+        entries = [entry for entry in self._bank.entries() if not entry.refuted]
         here = (workload_of(self._facts), machine_of(self._facts))
-        hits = [e for e in entries if e.key[:2] == here and not e.refuted and self._answers(e)]
+        hits = [e for e in entries if e.key[:2] == here and self._answers(e)]
         near = [e for e in entries if similar(e.facts, self._facts)]
         near.sort(key=lambda entry: distance(entry.facts, self._facts))
         return Known(hits[0] if hits else None, self._starts(near))
@@ -163,5 +173,11 @@ class Reuse:
         near: dict[object, Settings] = {}
         for entry in entries:
             settings = self._space.nearest(entry.settings)
-            near.setdefault(settings.key(), settings)
-        return tuple(near.values())[:MOST_NEAR]
+            if settings.key() not in self._anyway and not self._refuse(settings):
+                near.setdefault(settings.key(), settings)
+        return tuple(near.values())
+
+
+def _failed(hit: Entry, found: Found) -> bool:
+    """Whether rounds speak against the study's hit: those of its own proof, or the last ones."""
+    return found.again is False or bool(disproof(found.proof, hit.settings, hit.interval[0]))

@@ -5,7 +5,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # simulated.py and replay.py are not tests
 
+from banked import FACTS, Banked  # noqa: E402
 from replay import Replay  # noqa: E402
+from test_search import rate  # noqa: E402
 
 
 @pytest.fixture
@@ -16,3 +18,22 @@ def replay(tmp_path):
         return Replay(folder or tmp_path / "study", rate, **options)
 
     return session
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The bank's."""
+    return tmp_path / "bank"
+
+
+@pytest.fixture
+def study(replay, folder, tmp_path):
+    """Opens a new study on the bank; each has a folder of its own."""
+    numbers = iter(range(99))
+
+    def opened(rate=rate, facts=FACTS, **options):
+        own = {"budget_s": 900, "process_noise": 0.01, "seed": next(numbers), **options}
+        session = replay(rate, tmp_path / f"study {own['seed']}", **own)
+        return Banked(session, folder, facts)
+
+    return opened

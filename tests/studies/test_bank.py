@@ -90,6 +90,20 @@ def test_a_refuted_entry_stays_and_says_so_unless_it_was_replaced_meanwhile(bank
     assert not bank.find(FACTS, goal).refuted
 
 
+def test_of_two_copies_the_one_that_was_proven_again_is_refuted(bank):
+    goal = plain_goal()
+    bank.store(TWO, origin_of(goal, date="2026-12-02"), never)
+    (path,) = bank.path.glob("*.yaml")
+    frozen.dump(bank.path / "older.yaml", FOUR, origin_of(goal, date="2026-11-01"))
+    newer, older = bank.entries()
+    bank.refute(older, "2026-12-03")
+    assert [entry.refuted for entry in bank.entries()] == [False, True]
+    older.path.unlink()
+    bank.refute(older, "2026-12-04")  # it is gone
+    (entry,) = bank.entries()
+    assert entry.path == path == newer.path and not entry.refuted
+
+
 def damage(path, text):
     half = text[: len(text) // 2]
     return {
@@ -102,6 +116,14 @@ def damage(path, text):
         "slower": text.replace("- 1.8", "- 0.8"),
         "no goal": text.replace("objective: throughput", "purpose: throughput"),
         "a goal that is none": text.replace("budget_s: 600.0", "budget_s: long"),
+        "a budget that no number holds": text.replace("budget_s: 600.0", f"budget_s: 1{'0' * 400}"),
+        "a speedup that no number holds": text.replace("speedup: 2.0", f"speedup: 1{'0' * 400}"),
+        "a number that no text holds": text.replace("cores: 2", f"cores: 0x{'f' * 9999}"),
+        "a date that is none": text.replace("facts:", "when: 2026-02-31\n  facts:"),
+        "a list of itself": text.replace("facts:", "loop: &loop [*loop]\n  facts:"),
+        "a later version's goal": text.replace("objective:", "limit_s: 3\n      objective:"),
+        "a later version's setting": text.replace("num_workers: 2", "num_wings: 2"),
+        "merged settings": text.replace("settings:", "<<: {settings: {num_wings: 2}}\nthese:", 1),
         "binary": "\0\1\2",
         "facts of nothing": text.replace("model_digest", "model"),
     }

@@ -1,41 +1,10 @@
 """Studies with a bank, on a virtual clock: a hit is proven again, and trusted only then."""
 
 import pytest
-from banked import ELSEWHERE, FACTS, LARGER, Banked, goal_of, origin_of
-from replay import BASE
-from test_course import Gate, made
+from banked import ELSEWHERE, FACTS, LATER, Banked, entries, goal_of, kinds
 from test_search import rate
 
-from hotlap.settings import Settings
-from studies import Bank, offer
-
-LATER = "2026-12-24T10:00:00+00:00"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "bank"
-
-
-@pytest.fixture
-def study(replay, folder, tmp_path):
-    """Opens a new study on the bank; each has a folder of its own."""
-    numbers = iter(range(99))
-
-    def opened(rate=rate, facts=FACTS, **options):
-        own = {"budget_s": 900, "process_noise": 0.01, "seed": next(numbers), **options}
-        session = replay(rate, tmp_path / f"study {own['seed']}", **own)
-        return Banked(session, folder, facts)
-
-    return opened
-
-
-def entries(folder):
-    return Bank(folder, lambda text: None).entries()
-
-
-def kinds(banked):
-    return [trial.kind for trial in banked.session.seen.trials]
+from studies import offer
 
 
 def test_the_second_study_proves_the_first_ones_winner_again_by_the_confirm_stage_alone(
@@ -57,89 +26,14 @@ def test_the_second_study_proves_the_first_ones_winner_again_by_the_confirm_stag
     assert entry.date < LATER
 
 
-def test_a_hit_has_to_learn_what_the_baseline_learns(study, folder):
-    winner = study().studied()[0].proof.winner.settings
-    second = study()
-    gate = Gate(lambda s: "its loss is nan" if s.key() == winner.key() else "")
-    found, outcome = second.studied(make_gate=made(gate), n_best=4)
-    assert found.again is False and gate.asked[0] == winner
-    assert found.refused[0] == ("bank", "its loss is nan")
-    assert found.proof.winner.settings.key() != winner.key()
-    assert outcome == ["updated"]
-    assert winner.key() not in {entry.settings.key() for entry in entries(folder)}
-
-
-def other(settings):
-    """A machine of the same kind on which workers are in the way by now."""
-    workers = 0.5 if settings.num_workers else 1.0
-    return 100 * workers * (1.5 if settings.memory_format == "channels_last" else 1.0)
-
-
-def test_a_hit_that_no_longer_proves_itself_is_replaced_by_the_search_that_follows(study, folder):
+def test_other_limits_are_another_goal(study, folder):
     study().studied()
-    second = study(other)
-    found, outcome = second.studied(date=LATER)
-    assert outcome == ["updated"] and found.again is False
-    assert found.proof.winner.settings.changed() == {"memory_format": "channels_last"}
-    assert "search" in kinds(second) and "expert" in kinds(second)
-    (entry,) = entries(folder)
-    assert entry.settings == found.proof.winner.settings and entry.date == LATER
-    assert any("do not prove themselves again" in note for note in second.session.seen.notes)
-    assert second.session.budget.spent() <= 900
-
-
-def test_a_hit_that_brings_much_less_than_it_promised_is_searched_for_anew(study, folder):
-    study().studied()  # 3.6x
-    found, outcome = study(lambda s: 100 * (rate(s) / 100) ** 0.2).studied(date=LATER)
-    assert found.again is False and outcome == ["updated"]
-    (entry,) = entries(folder)
-    assert entry.speedup < 1.5 and entry.date == LATER
-
-
-def test_where_nothing_is_better_any_more_the_entry_is_offered_to_nobody(study, folder):
-    study().studied()
-    assert offer(folder, "job", FACTS)
-    second = study(lambda s: 100.0 if s.key() == BASE.key() else 50.0)
-    found, outcome = second.studied(date=LATER)
-    assert outcome == ["unsatisfied"] and not found.proof.found_better
-    (entry,) = entries(folder)
-    assert entry.refuted and not offer(folder, "job", FACTS)
-    third = study()
-    assert third.reuse.known.hit is None and third.reuse.known.near == (entry.settings,)
-    assert third.studied()[1] == ["updated"]
-    assert offer(folder, "job", FACTS)
-
-
-@pytest.mark.parametrize("facts", [LARGER, ELSEWHERE])
-def test_a_near_hit_is_tried_first_after_baseline_and_expert(study, folder, facts):
-    winner = study(facts=facts).studied()[0].proof.winner.settings
-    second = study()
-    found, outcome = second.studied()
-    assert found.again is None and outcome == ["added"]
-    tried = [t for t in second.session.seen.trials if t.kind == "search"]
-    assert tried[0].settings == winner
-    assert kinds(second)[:2] == ["baseline", "expert"]
+    tight = study()
+    goal = goal_of(tight.session, limits={"device_memory": 0.5})
+    second = Banked(tight.session, folder, goal=goal)
+    assert second.reuse.known.hit is None and second.reuse.known.near
+    assert second.studied()[1] == ["added"]
     assert len(entries(folder)) == 2
-    assert any("similar" in note for note in second.session.seen.notes)
-
-
-def test_the_nearest_three_start_the_search_within_its_space(study, folder):
-    session = study().session
-    goal = goal_of(session)
-    bank = Bank(folder, lambda text: None)
-    for i, workers in enumerate((1, 2, 4, 3)):
-        facts = {**LARGER, "model_digest": f"{i}", "n_parameters": 1000 * 2**i}
-        settings = Settings(num_workers=workers, amp="bf16")  # amp is no knob of theirs
-        bank.store(settings, origin_of(goal, facts), lambda old: False)
-    near = study().reuse.known.near
-    assert [settings.num_workers for settings in near] == [1, 2, 4]
-    assert {settings.amp for settings in near} == {"none"}
-
-
-def test_another_kind_of_workload_tells_nothing(study):
-    study(facts={**LARGER, "conv2d": True}).studied()
-    known = study().reuse.known
-    assert known.hit is None and known.near == () and known.sentence == ""
 
 
 def test_a_longer_study_searches_from_the_entry_on_and_keeps_it_if_it_is_as_good(study, folder):

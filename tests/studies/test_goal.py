@@ -34,6 +34,7 @@ def knob(name, **data):
         ({"knobs": {"n": [1, 8]}}, {"knobs": {"n": {"low": 1, "high": 8}}}, False),
         ({}, {"objective": "run_time"}, False),
         ({}, {"run": {"epochs": 3}}, False),
+        ({}, {"limits": {"device_memory": 0.5}}, False),
         ({}, {"base": {"num_workers": 1}}, False),
     ],
 )
@@ -44,13 +45,25 @@ def test_when_a_search_answers_another_question(mine, other, answers):
 def test_what_the_facts_chose_is_auto_whatever_they_chose_today():
     wanted = [knob("num_workers", choices="auto"), knob("cudnn_benchmark_limit", low=0, high=9)]
     today = [knob("num_workers", choices=[0, 3]), wanted[1]]
-    goal = Goal.of("throughput", {"epochs": None}, Settings(), wanted, today, 600.0, None)
+    goal = Goal.of("throughput", {"epochs": None}, Settings(), wanted, today, 600.0, None, {})
     assert goal.knobs == {"num_workers": "auto", "cudnn_benchmark_limit": {"low": 0, "high": 9}}
     assert goal.leaves_open("num_workers") and not goal.leaves_open("cudnn_benchmark_limit")
     assert Goal.from_dict(json.loads(json.dumps(goal.to_dict()))) == goal
 
 
-@pytest.mark.parametrize("data", [None, [], {"objective": "x"}, {**vars(plain_goal()), "run": 3}])
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"objective": "x"},
+        {**vars(plain_goal()), "run": 3},
+        {**vars(plain_goal()), "budget_s": float("nan")},
+        {**vars(plain_goal()), "budget_s": 10**400},
+        {**vars(plain_goal()), "n_trials": 10**400},
+        {**vars(plain_goal()), "of a later version": 1},
+    ],
+)
 def test_what_is_no_goal_is_told(data):
     with pytest.raises(ValueError, match="its goal"):
         Goal.from_dict(data)

@@ -1,0 +1,75 @@
+"""Near hits: settings of similar workloads are the first trials of a search."""
+
+import pytest
+from banked import ELSEWHERE, LARGER, entries, goal_of, kinds, origin_of
+from replay import EXPERT
+
+from hotlap.settings import Settings
+from studies import Bank
+
+
+@pytest.mark.parametrize("facts", [LARGER, ELSEWHERE])
+def test_a_near_hit_is_tried_first_after_baseline_and_expert(study, folder, facts):
+    winner = study(facts=facts).studied()[0].proof.winner.settings
+    second = study()
+    found, outcome = second.studied()
+    assert found.again is None and outcome == ["added"]
+    tried = [t for t in second.session.seen.trials if t.kind == "search"]
+    assert tried[0].settings == winner
+    assert kinds(second)[:2] == ["baseline", "expert"]
+    assert len(entries(folder)) == 2
+    assert any("similar" in note for note in second.session.seen.notes)
+
+
+def test_the_nearest_three_start_the_search_within_its_space(study, folder):
+    session = study().session
+    goal = goal_of(session)
+    bank = Bank(folder, lambda text: None)
+    for i, workers in enumerate((1, 2, 4, 3)):
+        facts = {**LARGER, "model_digest": f"{i}", "n_parameters": 1000 * 2**i}
+        settings = Settings(num_workers=workers, amp="bf16")  # amp is no knob of theirs
+        bank.store(settings, origin_of(goal, facts), lambda old: False)
+    known = study().reuse.known
+    assert [settings.num_workers for settings in known.start()] == [1, 2, 4]
+    assert {settings.amp for settings in known.near} == {"none"}
+    assert "3 settings of similar ones" in known.sentence
+
+
+def test_what_is_tried_anyway_takes_no_near_hits_place(study, folder):
+    goal = goal_of(study().session)
+    bank = Bank(folder, lambda text: None)
+    tuned = [
+        Settings(amp="bf16"),  # the baseline, in a space without this knob
+        EXPERT,
+        *(Settings(num_workers=workers) for workers in (1, 2, 4)),
+    ]
+    for i, settings in enumerate(tuned):
+        facts = {**LARGER, "model_digest": f"{i}", "n_parameters": 1000 * 2**i}
+        bank.store(settings, origin_of(goal, facts), lambda old: False)
+    second = study()
+    assert [settings.num_workers for settings in second.reuse.known.start()] == [1, 2, 4]
+    second.studied()
+    tried = [t.settings.num_workers for t in second.session.seen.trials if t.kind == "search"]
+    assert tried[:3] == [1, 2, 4]
+
+
+def test_a_hit_that_has_failed_takes_no_near_hits_place(study, folder):
+    goal = goal_of(study().session)
+    bank = Bank(folder, lambda text: None)
+    bank.store(Settings(num_workers=4), origin_of(goal), lambda old: False)
+    for i, workers in enumerate((1, 2)):
+        facts = {**LARGER, "model_digest": f"{i}", "n_parameters": 1000 * 2**i}
+        bank.store(Settings(num_workers=workers), origin_of(goal, facts), lambda old: False)
+    bank.store(
+        Settings(memory_format="channels_last"), origin_of(goal, ELSEWHERE), lambda old: False
+    )
+    known = study().reuse.known
+    assert known.hit is not None and len(known.start()) == 3
+    assert known.hit.settings in known.start()
+    assert len(known.start(failed=True)) == 3 and known.hit.settings not in known.start(failed=True)
+
+
+def test_another_kind_of_workload_tells_nothing(study):
+    study(facts={**LARGER, "conv2d": True}).studied()
+    known = study().reuse.known
+    assert known.hit is None and known.near == () and known.sentence == ""
