@@ -28,8 +28,9 @@ from studies.goal import Goal
 
 Stored = Literal["added", "updated", "kept"]
 
-PATIENCE_S = 10.0
-"""Others hold the lock for milliseconds; longer, and something is wrong with the folder."""
+PATIENCE_S = 60.0
+"""Others hold the lock while they read the folder: milliseconds an entry, and many times that where
+all cores are busy. Longer, and something is wrong with the folder."""
 
 LOOK_S = 0.02
 
