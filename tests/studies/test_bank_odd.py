@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 import yaml
-from banked import FACTS, LARGER, goal_of, kept, origin_of
+from banked import FACTS, LARGER, Banked, goal_of, kept, origin_of
 from test_freezing import arm, rates, session
 
 from hotlap.settings import Settings
@@ -29,7 +29,8 @@ ODD = {
 @pytest.mark.parametrize("kind", ODD)
 def test_an_odd_file_in_the_bank_ends_no_study(study, folder, kind):
     """Whether it is a hit, a start or nothing; the study looks it up, and keeps what it proves."""
-    goal = goal_of(study().session)
+    opened = study().session
+    goal = goal_of(opened)
     origin = origin_of(goal)
     odd = {**ODD[kind]}
     bank = {**odd.pop("bank", {})}
@@ -42,7 +43,7 @@ def test_an_odd_file_in_the_bank_ends_no_study(study, folder, kind):
         session(arm("trial 2", Settings(num_workers=2), rates(100))),
         session(arm("trial 7", Settings(num_workers=4), rates(250))),
     ):
-        banked = study()
+        banked = Banked(opened, folder)
         assert banked.reuse.known.start() is not None
         assert kept(banked, proof) in OUTCOMES
         offer(folder, "job", FACTS)

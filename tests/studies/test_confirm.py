@@ -154,7 +154,7 @@ def test_who_is_left_out_for_want_of_time_alone_is_not_beaten(prove):
     proofs = [prove(seed, **noisy)[0] for seed in range(30)]
     seconds = [(proof.arm_of(SECOND), proof.n_rounds) for proof in proofs]
     gone = [arm for arm, n_rounds in seconds if len(arm.trials) == 2 < n_rounds]
-    assert len(gone) > 10 and sum(arm.beaten for arm in gone) <= 2
+    assert len(gone) > 10 and sum(arm.beaten for arm in gone) < len(gone) / 2
 
 
 def test_a_noisy_machine_leaves_no_arm_out_by_chance_while_there_is_time(prove):
