@@ -107,3 +107,62 @@ def test_an_imposed_default_is_torch_s_own_choice_over_the_script_s(interpose, o
     assert torch.allclose(model.weight, plain.weight, atol=1e-6)
     assert interposition.seen.optimizers[0].own_kernel != "default"
     assert not getattr(optimizer, "_step_supports_amp_scaling", False)
+
+
+class Layered(torch.optim.AdamW):
+    """Its step reads what only its groups say, as layer-wise learning rates do, and draws."""
+
+    def step(self, closure=None):
+        before = [group["lr"] for group in self.param_groups]
+        for group in self.param_groups:
+            group["lr"] *= group["lr_scale"]
+            group["n_seen"].add_(1)
+            group["last"] = torch.rand(1)
+        super().step(closure)
+        for group, lr in zip(self.param_groups, before, strict=True):
+            group["lr"] = lr
+
+
+class Registered(torch.optim.SGD):
+    """Its step knows only parameters that it was told of after its making."""
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                assert self.names[parameter]
+        super().step(closure)
+
+
+def layered(n_steps=3):
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    groups = [
+        {"params": [parameter], "lr_scale": 0.5**i, "n_seen": torch.zeros(())}
+        for i, parameter in enumerate(model.parameters())
+    ]
+    optimizer = Layered(groups, lr=0.1)
+    for _ in range(n_steps):
+        step(model, optimizer)
+    return model, optimizer
+
+
+@pytest.mark.parametrize("imposed", [{}, {"optimizer_kernel": "for_loop"}])
+def test_a_step_that_reads_keys_of_its_own_groups_is_tried_and_nothing_changes(interpose, imposed):
+    plain, before = layered()
+    interposition = interpose(observe=True, **imposed)
+    model, optimizer = layered()
+    assert torch.equal(model.weight, plain.weight) and torch.equal(model.bias, plain.bias)
+    for ours, own in zip(optimizer.param_groups, before.param_groups, strict=True):
+        assert torch.equal(ours["n_seen"], own["n_seen"]) and torch.equal(ours["last"], own["last"])
+        assert ours["foreach"] is (False if imposed else None)
+    assert {"for_loop", "foreach"} <= set(interposition.seen.optimizers[0].kernels)
+    assert interposition.notes == []
+
+
+def test_a_step_that_cannot_be_tried_on_strangers_is_no_error_of_the_script(interpose):
+    interposition = interpose(observe=True, optimizer_kernel="foreach")
+    model = nn.Linear(4, 2)
+    optimizer = Registered(model.parameters(), lr=0.1)
+    optimizer.names = {parameter: name for name, parameter in model.named_parameters()}
+    step(model, optimizer)
+    assert interposition.seen.n_steps == 1 and interposition.notes == []
