@@ -1,7 +1,8 @@
 """Optimizers of a script: the kernel chosen before the first step, steps counted.
 
 Everything goes by torch's registered hooks: `step` is never replaced, which would break learning
-rate schedulers. The constructor is replaced only to know that there is a new optimizer.
+rate schedulers. The constructor, and what takes its place where an optimizer is copied or read from a
+file, are replaced only to know that there is a new one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from torch.optim import Optimizer
 from torch.optim.optimizer import (
@@ -53,13 +54,15 @@ class Optimizers:
         self._observe = observe
         self._made = made
         self._stepped = stepped
+        self._taken_up: WeakSet[Optimizer] = WeakSet()
         self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
         self._trying = False  # whether kernels are tried on twins just now
         self.listener: Listener | None = None
 
     def install(self, patches: Patches) -> None:
-        """Replace the constructor and register the hooks."""
+        """Replace the constructor and what takes its place, and register the hooks."""
         make: Any = Optimizer.__init__
+        restore: Any = Optimizer.__setstate__
 
         @functools.wraps(make)
         def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
@@ -67,19 +70,30 @@ class Optimizers:
             if not watcher._trying:
                 watcher.take_up(self)
 
+        @functools.wraps(restore)
+        def __setstate__(self: Optimizer, state: Any) -> None:
+            restore(self, state)  # so does a checkpoint come into one that is known
+            if not watcher._trying and "param_groups" in vars(self):
+                watcher.take_up(self)
+
         watcher = self
         patches.put(Optimizer, "__init__", __init__)
+        patches.put(Optimizer, "__setstate__", __setstate__)
         patches.on_undo(register_optimizer_step_pre_hook(self._before).remove)
         patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
 
     def take_up(self, optimizer: Optimizer) -> None:
-        """There is an optimizer of the script's."""
+        """There is an optimizer of the script's; one that is known already changes nothing."""
+        if optimizer in self._taken_up:
+            return
+        self._taken_up.add(optimizer)
         self._seen.n_optimizers_made += 1
         self._made(optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._trying:
             return
+        self.take_up(optimizer)  # one that came by a way of its own
         if self.listener is not None:
             self.listener.steps(optimizer)
         if optimizer in self._known:

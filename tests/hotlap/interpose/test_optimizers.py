@@ -1,10 +1,13 @@
 """The optimizer's kernel is chosen before its first step, by hooks; steps are counted."""
 
 import copy
+import io
 
 import pytest
 import torch
 from torch import nn
+
+from hotlap.interpose.reach import reach
 
 
 def trained(kind=torch.optim.Adam, n_steps=2, **own):
@@ -166,3 +169,43 @@ def test_a_step_that_cannot_be_tried_on_strangers_is_no_error_of_the_script(inte
     optimizer.names = {parameter: name for name, parameter in model.named_parameters()}
     step(model, optimizer)
     assert interposition.seen.n_steps == 1 and interposition.notes == []
+
+
+class Dressed(torch.optim.SGD):
+    """Has all that another optimizer has, and calls no constructor of torch's."""
+
+    def __init__(self, other):
+        self.__dict__.update(vars(other))
+
+
+def read_from_a_file(pair):
+    file = io.BytesIO()
+    torch.save(pair, file)
+    return torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, read_from_a_file])
+def test_an_optimizer_that_is_copied_or_read_from_a_file_is_known(interpose, way):
+    made = trained(n_steps=1)
+    interposition = interpose(optimizer_kernel="foreach", amp="bf16")
+    model, optimizer = way(made)
+    optimizer.load_state_dict(made[1].state_dict())
+    dtypes = []
+    model.register_forward_hook(lambda module, args, out: dtypes.append(out.dtype))
+    step(model, optimizer)
+    seen = interposition.seen
+    assert (seen.n_optimizers_made, seen.n_steps) == (1, 1)
+    assert [root.name for root in seen.roots] == ["Linear"] and dtypes == [torch.bfloat16]
+    assert optimizer.param_groups[0]["foreach"] is True
+    assert reach(seen)["amp"] == ""
+
+
+def test_an_optimizer_that_calls_no_constructor_is_known_from_its_first_step_on(interpose):
+    model, inner = trained(torch.optim.SGD, n_steps=1)
+    seen = interpose(optimizer_kernel="foreach").seen
+    optimizer = Dressed(inner)
+    for _ in range(2):
+        step(model, optimizer)
+    assert (seen.n_optimizers_made, seen.n_steps) == (1, 2)
+    assert [root.n_forwards for root in seen.roots] == [1]
+    assert optimizer.param_groups[0]["foreach"] is True
