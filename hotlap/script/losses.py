@@ -2,10 +2,11 @@
 
 As hotlap/losses.py does it for workloads, as far as a script lets it: all random numbers are seeded
 before the script begins, at each pass's begin and each further batch, and again at each unit's
-first forward pass, so that two runs meet the same ones. Its samples stay its own: an augmented one
-has other random numbers in a worker process than in the script's own, and then the batches differ,
-and studies/gate.py compares with the script's own way of loading. Where samples are a function of
-their index alone (`repeatable`, see hotlap/script/repeating.py), they may not differ.
+first forward pass, so that two runs meet the same ones, be they compiled or not. Its samples stay
+its own: an augmented one has other random numbers in a worker process than in the script's own, and
+then the batches differ, and studies/gate.py compares with the script's own way of loading. Where
+samples are a function of their index alone (`repeatable`, see hotlap/script/repeating.py), they may
+not differ.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 from hotlap.errors import InvalidTrial
 from hotlap.fingerprint import Fingerprint, fingerprint
 from hotlap.interpose.listener import Listener
-from hotlap.losses import STRIDE, distance, nudge, sampled
+from hotlap.losses import STRIDE, distance, draw_as_plain, nudge, sampled
 from hotlap.same_samples import seed_all
 from hotlap.script.follower import ScriptFollower
 from hotlap.script.heard import Heard
@@ -44,6 +45,8 @@ class Losses(ScriptFollower):
         self._seeded = -1
         self._n_fetched = 0
         self._repeatable = False
+        if "compile_mode" in self.imposed.names | self.imposed.override:
+            draw_as_plain()
         seed_all(self.job.seed)
 
     @property
