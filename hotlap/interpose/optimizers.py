@@ -21,6 +21,7 @@ from torch.optim.optimizer import (
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
+from hotlap.interpose.ranks import Ranks
 from hotlap.interpose.seen import OptimizerSeen, Seen
 from hotlap.kernels import accepted, leave_to_torch, set_kernel
 from hotlap.notes import Note
@@ -33,6 +34,7 @@ class Optimizers:
         imposed: optimizer_kernel is read; `default` is torch's own choice, over the script's.
         notes: Gets a note for each parameter group that refuses the kernel.
         seen: Gets each optimizer at its first step.
+        ranks: Where others train along that have their own kernel, it stays.
         observe: Whether to try, after its first step, which kernels each optimizer takes.
         made: Called with each new optimizer.
         stepped: Called after each optimizer step.
@@ -43,6 +45,7 @@ class Optimizers:
         imposed: Imposed,
         notes: list[Note],
         seen: Seen,
+        ranks: Ranks,
         observe: bool,
         made: Callable[[Optimizer], None],
         stepped: Callable[[], None],
@@ -51,6 +54,7 @@ class Optimizers:
         self._settings = imposed.alone()
         self._notes = notes
         self._seen = seen
+        self._ranks = ranks
         self._observe = observe
         self._made = made
         self._stepped = stepped
@@ -101,7 +105,7 @@ class Optimizers:
         seen = OptimizerSeen(type(optimizer).__name__, own_kernel=_own_kernel(optimizer))
         self._known[optimizer] = seen
         self._seen.optimizers.append(seen)
-        if not self._kernel_imposed:
+        if self._ranks.why_not() or not self._kernel_imposed:
             return
         self._choose(optimizer)
         # A checkpoint brings its own kernel along.

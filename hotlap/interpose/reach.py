@@ -58,6 +58,17 @@ def unreached(imposed: Imposed, seen: Seen | None) -> list[Note]:
     return [_note(name, reasons[name]) for name in NAMES if name in imposed and reasons[name]]
 
 
+def apart(seen: Seen) -> str:
+    """Why what all ranks have to share is not put in force in this one, or ""."""
+    if seen.n_ranks == 1:
+        return ""
+    return (
+        f"the script trains in {seen.n_ranks} processes, and hotlap stands in this one alone; start "
+        f"all of them by it (torchrun -m hotlap run ...), and with WORLD_SIZE={seen.n_ranks} in "
+        "their environment where nobody sets it"
+    )
+
+
 def _refused(name: str, roots: Sequence[RootSeen]) -> str:
     refused = [root.refused[name] for root in roots if name in root.refused]
     if not refused:
@@ -102,6 +113,8 @@ def _loader(name: str, seen: Seen, override: Collection[str]) -> str:
 def _model(name: str, seen: Seen, override: Collection[str]) -> str:
     if not seen.n_optimizers_made:
         return "no torch.optim optimizer seen, so it is not known which module is trained"
+    if why_not := apart(seen):
+        return why_not
     if place := seen.own.get("function"):
         return f"the model is called within a function that the script compiles itself ({place})"
     if not seen.roots:
@@ -130,6 +143,8 @@ def _kernel(seen: Seen) -> str:
     if not seen.optimizers:
         made = seen.n_optimizers_made
         return "no optimizer stepped" if made else "no torch.optim optimizer seen"
+    if why_not := apart(seen):
+        return why_not
     if any(_may_choose(optimizer) for optimizer in seen.optimizers):
         return ""
     names = ", ".join(sorted({optimizer.name for optimizer in seen.optimizers}))

@@ -29,6 +29,8 @@ from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
+from hotlap.interpose.ranks import Ranks
+from hotlap.interpose.reach import MODEL
 from hotlap.interpose.refusals import refusals
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
@@ -44,8 +46,9 @@ parameters that no module holds, are waited for no longer."""
 class Roots:
     """Watches module calls until each optimizer's parameters have their root."""
 
-    def __init__(self, imposed: Imposed, seen: Seen, places: Places) -> None:
+    def __init__(self, imposed: Imposed, seen: Seen, places: Places, ranks: Ranks) -> None:
         self._imposed = imposed
+        self._ranks = ranks
         self._places = places
         self._seen = seen
         self._calls: WeakKeyDictionary[nn.Module, RootCall] = WeakKeyDictionary()
@@ -214,6 +217,8 @@ class Roots:
         if isinstance(inner, TwinCall):  # a copy that is trained after all
             inner = inner.inner
         seen.refused = refusals(module, inner, seen, self._imposed, self._seen.own)
+        if why_not := self._ranks.why_not():
+            seen.refused |= {name: why_not for name in MODEL if name in self._imposed}
         imposed = self._imposed.without(seen.refused)
         if "memory_format" in imposed:
             lay_out(module, imposed.settings.memory_format)

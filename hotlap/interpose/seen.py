@@ -124,6 +124,7 @@ class Seen:
         sets: Flags and threads that it set, the last value of each.
         n_optimizers_made: Optimizers that it made, stepping or not.
         n_steps: Optimizer steps in all.
+        n_ranks: Processes that train together where hotlap stands in this one alone, else 1.
     """
 
     loaders: list[LoaderSeen] = field(default_factory=list)
@@ -133,6 +134,7 @@ class Seen:
     sets: dict[str, SetSeen] = field(default_factory=dict)
     n_optimizers_made: int = 0
     n_steps: int = 0
+    n_ranks: int = 1
 
     @property
     def training_loaders(self) -> list[LoaderSeen]:
