@@ -52,7 +52,7 @@ class Interposition:
         ranks = Ranks(self.seen, alone)
         self._roots = Roots(imposed, self.seen, places, ranks)
         self._optimizers = Optimizers(
-            imposed, self.notes, self.seen, ranks, observe, self._made, self._stepped
+            imposed, self.notes, self.seen, places, ranks, observe, self._made, self._stepped
         )
         self._own_ways = OwnWays(self.seen, places, self._roots)
 

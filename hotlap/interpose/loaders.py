@@ -11,7 +11,6 @@ import functools
 import inspect
 import sys
 import weakref
-from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +22,7 @@ from hotlap.errors import SettingsError
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
-from hotlap.interpose.place import Places
+from hotlap.interpose.place import Places, maker
 from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.workers import Workers
 from hotlap.loading import LOADER_SETTINGS, arguments, given_settings
@@ -226,7 +225,7 @@ class Loaders:
             num_workers=own.get("num_workers", 0),
             sampler=type(loader.sampler if order is None else order).__name__,
             iterable=isinstance(loader.dataset, IterableDataset),
-            where=self._places.of(_maker(sys._getframe(2), loader)),
+            where=self._places.of(maker(sys._getframe(2), loader)),
             imposed={name: _plain(value) for name, value in changed.items()},
         )
         # One that the script makes anew, each epoch or even each step, is the same one.
@@ -248,13 +247,6 @@ def _shuffles(own: dict[str, Any]) -> bool:
         return True
     sampler = own.get("sampler")
     return sampler is not None and not isinstance(sampler, SequentialSampler)
-
-
-def _maker(frame: FrameType | None, loader: Any) -> FrameType | None:
-    """The frame that makes the loader: not those of its subclasses' constructors."""
-    while frame is not None and frame.f_locals.get("self") is loader:
-        frame = frame.f_back
-    return frame
 
 
 def _plain(value: Any) -> Any:

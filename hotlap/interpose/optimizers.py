@@ -8,9 +8,11 @@ file, are replaced only to know that there is a new one.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from torch.optim import Optimizer
 from torch.optim.optimizer import (
@@ -21,6 +23,7 @@ from torch.optim.optimizer import (
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
+from hotlap.interpose.place import Places, maker
 from hotlap.interpose.ranks import Ranks
 from hotlap.interpose.seen import OptimizerSeen, Seen
 from hotlap.kernels import accepted, leave_to_torch, set_kernel
@@ -33,7 +36,8 @@ class Optimizers:
     Args:
         imposed: optimizer_kernel is read; `default` is torch's own choice, over the script's.
         notes: Gets a note for each parameter group that refuses the kernel.
-        seen: Gets each optimizer at its first step.
+        seen: Gets each optimizer at its first step; those of one class and place are one.
+        places: Tell where it was made.
         ranks: Where others train along that have their own kernel, it stays.
         observe: Whether to try, after its first step, which kernels each optimizer takes.
         made: Called with each new optimizer.
@@ -45,6 +49,7 @@ class Optimizers:
         imposed: Imposed,
         notes: list[Note],
         seen: Seen,
+        places: Places,
         ranks: Ranks,
         observe: bool,
         made: Callable[[Optimizer], None],
@@ -54,11 +59,13 @@ class Optimizers:
         self._settings = imposed.alone()
         self._notes = notes
         self._seen = seen
+        self._places = places
         self._ranks = ranks
         self._observe = observe
         self._made = made
         self._stepped = stepped
-        self._taken_up: WeakSet[Optimizer] = WeakSet()
+        self._taken_up: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()  # where it was made
+        self._alike: dict[str, OptimizerSeen] = {}
         self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
         self._trying = False  # whether kernels are tried on twins just now
         self.listener: Listener | None = None
@@ -72,13 +79,13 @@ class Optimizers:
         def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
             make(self, *args, **kwargs)
             if not watcher._trying:
-                watcher.take_up(self)
+                watcher.take_up(self, maker(sys._getframe(1), self))
 
         @functools.wraps(restore)
         def __setstate__(self: Optimizer, state: Any) -> None:
             restore(self, state)  # so does a checkpoint come into one that is known
             if not watcher._trying and "param_groups" in vars(self):
-                watcher.take_up(self)
+                watcher.take_up(self, sys._getframe(1))
 
         watcher = self
         patches.put(Optimizer, "__init__", __init__)
@@ -86,25 +93,31 @@ class Optimizers:
         patches.on_undo(register_optimizer_step_pre_hook(self._before).remove)
         patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
 
-    def take_up(self, optimizer: Optimizer) -> None:
+    def take_up(self, optimizer: Optimizer, frame: FrameType | None = None) -> None:
         """There is an optimizer of the script's; one that is known already changes nothing."""
         if optimizer in self._taken_up:
             return
-        self._taken_up.add(optimizer)
+        self._taken_up[optimizer] = self._places.of(frame)
         self._seen.n_optimizers_made += 1
         self._made(optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._trying:
             return
-        self.take_up(optimizer)  # one that came by a way of its own
+        self.take_up(optimizer, sys._getframe(1))  # one that came by a way of its own
         if self.listener is not None:
             self.listener.steps(optimizer)
         if optimizer in self._known:
             return
-        seen = OptimizerSeen(type(optimizer).__name__, own_kernel=_own_kernel(optimizer))
+        new = OptimizerSeen(
+            type(optimizer).__name__,
+            own_kernel=_own_kernel(optimizer),
+            where=self._taken_up[optimizer],
+        )
+        # Some scripts make one for each fold, or for each step.
+        if (seen := self._alike.setdefault(repr(new), new)) is new:
+            self._seen.optimizers.append(new)
         self._known[optimizer] = seen
-        self._seen.optimizers.append(seen)
         if self._ranks.why_not() or not self._kernel_imposed:
             return
         self._choose(optimizer)

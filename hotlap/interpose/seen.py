@@ -55,7 +55,7 @@ class LoaderSeen:
 
 @dataclass
 class RootSeen:
-    """An outermost module that holds parameters of an optimizer.
+    """Outermost modules that hold parameters of an optimizer: all that are alike, of one place.
 
     Attributes:
         name: Its class.
@@ -64,6 +64,7 @@ class RootSeen:
         input_ranks: Dimensions of each tensor of its first call.
         has_images: Whether it has a 4-D parameter, which channels_last needs.
         memory_format: Of its 4-D parameters, as the script has laid them out.
+        where: `file:line` of its first call.
         n_forwards: Calls with gradients enabled.
         n_own_autocast: Those of them within an autocast of the script's own.
         refused: Setting -> why it was not put in force here.
@@ -75,6 +76,7 @@ class RootSeen:
     input_ranks: list[int]
     has_images: bool
     memory_format: str = "contiguous"
+    where: str = ""
     n_forwards: int = 0
     n_own_autocast: int = 0
     refused: dict[str, str] = field(default_factory=dict)
@@ -82,19 +84,21 @@ class RootSeen:
 
 @dataclass
 class OptimizerSeen:
-    """An optimizer that stepped.
+    """Optimizers that stepped: all of one class that were made at one place, in each fold say.
 
     Attributes:
         name: Its class.
-        kernels: What every parameter group of it takes here; None if that was not tried.
+        kernels: What every parameter group of the first one takes here; None if that was not tried.
         n_steps: Steps done; those that a GradScaler skipped are not among them.
         own_kernel: The kernel that the script asked for, or "default".
+        where: `file:line` of its making.
     """
 
     name: str
     kernels: list[str] | None = None
     n_steps: int = 0
     own_kernel: str = "default"
+    where: str = ""
 
 
 @dataclass

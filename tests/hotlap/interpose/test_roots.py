@@ -11,6 +11,8 @@ import pytest
 import torch
 from torch import nn
 
+from hotlap.interpose.roots import MAX_IN_VAIN, MAX_WATCHED_STEPS
+
 PLAIN_CALL = nn.Module.__call__
 IMAGES = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
 
@@ -361,3 +363,27 @@ def test_state_of_a_plain_checkpoint_goes_with_an_imposed_layout(interpose, kern
     plain, ours = resumed(), resumed(memory_format="channels_last", optimizer_kernel=kernel)
     for name, value in plain.state_dict().items():
         torch.testing.assert_close(ours.state_dict()[name], value, atol=1e-4, rtol=1e-4)
+
+
+def test_a_model_and_an_optimizer_for_each_step_are_told_once(interpose):
+    seen = interpose(amp="bf16").seen
+    model = Net()
+    for _ in range(30):
+        fast = copy.deepcopy(model)
+        calls = inputs_of(fast.out)
+        train(fast, optimizer_of(fast))
+        assert calls[0][1].dtype == torch.bfloat16
+    assert [(root.name, root.n_forwards) for root in seen.roots] == [("Net", 30)]
+    assert [(one.name, one.n_steps) for one in seen.optimizers] == [("SGD", 30)]
+    assert __file__ in seen.roots[0].where and __file__ in seen.optimizers[0].where
+    assert seen.n_optimizers_made == 30
+
+
+def test_optimizers_of_what_no_module_holds_are_not_watched_for_ever(interpose):
+    interpose()
+    for _ in range(MAX_IN_VAIN + MAX_WATCHED_STEPS):
+        image = nn.Parameter(torch.ones(3))
+        optimizer = torch.optim.SGD([image], lr=0.1)
+        image.square().sum().backward()
+        optimizer.step()
+    assert nn.Module.__call__ is PLAIN_CALL
