@@ -1,5 +1,7 @@
 """A script that compiles by itself: what it compiles runs as ever, and what is imposed is told."""
 
+import warnings
+
 import pytest
 import torch
 from torch import nn
@@ -154,3 +156,15 @@ def test_override_lets_an_imposed_mode_win_over_the_script_s_own(
     assert own == [] and losses[2] < losses[0]
     assert interposition.seen.roots[0].refused == {}
     assert reach(interposition.seen, override=["compile_mode"])["compile_mode"] == ""
+
+
+def test_a_graph_that_the_script_traces_is_of_its_own_model(interpose):
+    seen = interpose(compile_mode="default", amp="bf16").seen
+    model, x = nn.Linear(4, 2), torch.ones(3, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch has other ways by now
+        graph = torch.jit.trace(model, x, check_trace=False)
+    own = nn.functional.linear(x, model.weight, model.bias)
+    assert graph(x).dtype == torch.float32 and torch.allclose(graph(x), own)
+    assert seen.roots[0].n_forwards == 0 and optimizer.param_groups
