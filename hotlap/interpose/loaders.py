@@ -1,8 +1,9 @@
 """DataLoaders of a script: imposed arguments at their making, batches counted as they come.
 
 `DataLoader.__init__` is replaced on the class, so subclasses, loaders that a library makes anew and
-names imported before are reached. Nothing is put on the loaders, so they pickle as ever, and no
-random number is drawn.
+names imported before are reached. Nothing is put on the loaders but arguments, and no random number
+is drawn. They are copied and pickled as ever; a copy of one whose workers only hotlap keeps has
+none that are kept.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ DEFAULTS = {"prefetch_factor": Settings.prefetch_factor}
 
 HELD = "_hotlap_loader"
 """An iterator's attribute while its pass lasts: in `for x in DataLoader(...)` nobody else holds the
-loader. Not longer, since a loader that keeps its workers holds its iterator."""
+loader. Not longer, since a loader whose workers hotlap keeps holds its iterator, until another one
+takes its place (see workers.py)."""
 
 THEIRS = ("dataset", "sampler", "batch_sampler", "collate_fn", "generator")
 """Arguments that only the script gives: compared by identity, never by their own `==`."""
@@ -71,6 +73,7 @@ class Loaders:
         begin: Any = _BaseDataLoaderIter.__init__
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
+        state: Any = getattr(DataLoader, "__getstate__", vars)  # object has one since Python 3.11
         iterators = self._iterators
         theirs: WeakKeyDictionary[Any, weakref.ref[DataLoader[Any]]] = WeakKeyDictionary()
 
@@ -93,7 +96,7 @@ class Loaders:
             if (seen := watcher._loaders.get(loader)) is not None:
                 iterators[self] = seen
                 theirs[self] = weakref.ref(loader)
-                vars(self)[HELD] = loader
+                vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
 
         @functools.wraps(again)
@@ -102,7 +105,7 @@ class Loaders:
             # with workers for its first one.
             again(self, loader, first_iter)
             if not first_iter and (seen := iterators.get(self)) is not None:
-                vars(self)[HELD] = loader
+                vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
                     # The script's own loader makes a new iterator, which draws its seed here; a
@@ -111,7 +114,7 @@ class Loaders:
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
-            loader = theirs[self]() if self in theirs else None
+            loader = (theirs[self]() or vars(self).get(HELD)) if self in theirs else None
             seen, listener = iterators.get(self), watcher.listener
             if listener is not None and seen is not None:
                 if (held := listener.asks(seen)) is not None:
@@ -140,9 +143,16 @@ class Loaders:
                     listener.gives(seen, loader, self, batch)
             return batch
 
+        def __getstate__(self: Any) -> Any:
+            found = state(self)
+            if not watcher._workers.keeps(self) or not isinstance(found, dict):
+                return found
+            return {**found, "persistent_workers": False, "_iterator": None}
+
         watcher = self
         patches.put(DataLoader, "__init__", __init__)
         patches.put(DataLoader, "__iter__", __iter__)
+        patches.put(DataLoader, "__getstate__", __getstate__)
         patches.put(_BaseDataLoaderIter, "__init__", begun)
         patches.put(_BaseDataLoaderIter, "_reset", reset)
         patches.put(_BaseDataLoaderIter, "__next__", __next__)
@@ -162,6 +172,19 @@ class Loaders:
             self._last.n_steps += 1
         self._open |= self._gave.keys()
         self._gave.clear()
+
+    def _holdable(self, loader: Any) -> Any:
+        """What an iterator may hold of its loader during a pass.
+
+        One that keeps its workers because the script wants it holds its iterator for good, so that
+        a pass which is broken off would keep both until the garbage collector comes: in place of it
+        another one with the same attributes, which holds none.
+        """
+        if not loader.persistent_workers or self._workers.keeps(loader):
+            return loader
+        stand_in: Any = object.__new__(DataLoader)
+        vars(stand_in).update(vars(loader), _iterator=None)
+        return stand_in
 
     def _evaluates(self, seen: LoaderSeen) -> bool:
         """Whether all its batches came without gradients, in passes that are over."""
