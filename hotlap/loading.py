@@ -15,10 +15,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from hotlap.notes import Note, tell
-from hotlap.settings import NEEDS_WORKERS, Settings
-
-LOADER_SETTINGS = ("num_workers", "pin_memory", *NEEDS_WORKERS)
-"""The settings that speak about the loader (`non_blocking` is about the copy that follows)."""
+from hotlap.settings import Settings
 
 ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
 """DataLoader arguments that torch refuses, or that mean nothing, without worker processes."""

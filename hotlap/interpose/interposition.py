@@ -20,8 +20,8 @@ from hotlap.interpose.ranks import Ranks
 from hotlap.interpose.roots import Roots
 from hotlap.interpose.seen import Seen
 from hotlap.interpose.switches import Switches
-from hotlap.loading import LOADER_SETTINGS
 from hotlap.notes import Note, tell
+from hotlap.settings import LOADER_SETTINGS
 
 
 class Interposition:

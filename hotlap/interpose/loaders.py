@@ -24,11 +24,11 @@ from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places, maker
-from hotlap.interpose.seen import LoaderSeen, Seen
+from hotlap.interpose.seen import LoaderSeen, Seen, simple
 from hotlap.interpose.workers import Workers
-from hotlap.loading import LOADER_SETTINGS, arguments, given_settings
+from hotlap.loading import arguments, given_settings
 from hotlap.notes import Note, tell
-from hotlap.settings import Settings
+from hotlap.settings import LOADER_SETTINGS, Settings
 
 STREAM = (
     "its dataset is a stream (IterableDataset): each worker would give the whole stream again "
@@ -249,7 +249,7 @@ class Loaders:
             sampler=type(loader.sampler if order is None else order).__name__,
             iterable=isinstance(loader.dataset, IterableDataset),
             where=self._places.of(maker(sys._getframe(2), loader)),
-            imposed={name: _plain(value) for name, value in changed.items()},
+            imposed={name: simple(value) for name, value in changed.items()},
         )
         # One that the script makes anew, each epoch or even each step, is the same one.
         key = (new.name, new.dataset, new.batch_size, new.num_workers, new.sampler, new.where)
@@ -270,7 +270,3 @@ def _shuffles(own: dict[str, Any]) -> bool:
         return True
     sampler = own.get("sampler")
     return sampler is not None and not isinstance(sampler, SequentialSampler)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

@@ -12,17 +12,8 @@ from collections.abc import Collection, Sequence
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.seen import OptimizerSeen, RootSeen, Seen
 from hotlap.notes import Note
-from hotlap.settings import NAMES
+from hotlap.settings import AGAINST_DETERMINISM, LOADER_SETTINGS, NAMES
 
-LOADER = (
-    "num_workers",
-    "prefetch_factor",
-    "persistent_workers",
-    "pin_memory",
-    "multiprocessing_context",
-    "in_order",
-    "worker_threads",
-)
 MODEL = ("memory_format", "amp", "compile_mode")
 
 NOT_OURS = {
@@ -31,8 +22,6 @@ NOT_OURS = {
     "micro_batch_size": "the script decides itself what one backward pass covers",
 }
 """Settings about lines that are the script's own."""
-
-DETERMINISM = ("cudnn_benchmark", "cudnn_benchmark_limit", "cudnn_deterministic")
 
 
 def reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
@@ -84,13 +73,13 @@ def _has_autocast(roots: Sequence[RootSeen]) -> bool:
 def _reason(name: str, seen: Seen, override: Collection[str]) -> str:
     if name in NOT_OURS:
         return NOT_OURS[name]
-    if name in LOADER:
+    if name in LOADER_SETTINGS:
         return _loader(name, seen, override)
     if name in MODEL:
         return _model(name, seen, override)
     if name == "optimizer_kernel":
         return _kernel(seen)
-    if name in DETERMINISM and name not in override and "deterministic" in seen.own:
+    if name in AGAINST_DETERMINISM and name not in override and "deterministic" in seen.own:
         return f"the script asks for determinism ({seen.own['deterministic']})"
     return ""
 

@@ -11,6 +11,11 @@ from typing import Any
 from hotlap.frozen import plain
 
 
+def simple(value: Any) -> Any:
+    """A value of the script's as it is where JSON knows it, else in words."""
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
+
+
 @dataclass
 class LoaderSeen:
     """A DataLoader as the script made it; made again at the same place it is the same one.

@@ -21,6 +21,7 @@ from hotlap.fingerprint import Fingerprint, fingerprint
 from hotlap.interpose.listener import Listener
 from hotlap.losses import STRIDE, distance, draw_as_plain, nudge, sampled
 from hotlap.same_samples import seed_all
+from hotlap.script.ahead import Ahead
 from hotlap.script.follower import ScriptFollower
 from hotlap.script.heard import Heard
 from hotlap.script.repeating import repeats
@@ -38,7 +39,7 @@ class Losses(ScriptFollower):
         self._n_wanted = int(self.job.run["steps"])
         self._losses: list[float] = []
         self._batches: list[Fingerprint] = []
-        self._given: dict[int, Fingerprint] = {}
+        self._given = Ahead[Fingerprint](MOST_AHEAD)
         self._parameters: list[torch.Tensor] = []
         self._before: list[torch.Tensor] = []
         self._first_update: float | None = None
@@ -77,10 +78,7 @@ class Losses(ScriptFollower):
 
     def given(self, batch: Any) -> None:
         """A batch came; the script may write to it before its unit is done."""
-        self._given.pop(id(batch), None)
-        self._given[id(batch)] = fingerprint(batch)
-        if len(self._given) > MOST_AHEAD:
-            del self._given[next(iter(self._given))]
+        self._given.put(batch, fingerprint(batch))
 
     def before_step(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
@@ -108,7 +106,7 @@ class Losses(ScriptFollower):
         if loss is None:
             raise InvalidTrial("no backward pass from a scalar loss was seen in a step")
         self._losses.append(float(loss.double()))
-        known = self._given.pop(id(batch), None)
+        known = self._given.take(batch)
         self._batches.append(fingerprint(batch) if known is None else known)
         if len(self._losses) >= self._n_wanted or not math.isfinite(self._losses[-1]):
             self._answer()
