@@ -150,17 +150,6 @@ class Seen:
         """Loaders whose batches are followed by optimizer steps."""
         return [loader for loader in self.loaders if loader.trains]
 
-    @property
-    def n_batches_per_step(self) -> float | None:
-        """Training batches for each optimizer step: 4 with accumulation over 4, 0.5 in a GAN.
-
-        None if no training loader was seen. Batches of a loader that stopped in the middle of
-        an accumulation count too, so it is exact over whole ones only.
-        """
-        n_steps = sum(loader.n_steps for loader in self.training_loaders)
-        n_batches = sum(loader.n_batches for loader in self.training_loaders)
-        return n_batches / n_steps if n_steps else None
-
     def to_dict(self) -> dict[str, Any]:
         """As data that JSON can hold."""
         return {name: plain(value) for name, value in asdict(self).items()}
