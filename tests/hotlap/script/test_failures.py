@@ -6,10 +6,10 @@ Kinds of failure that people meet in public projects, each in a script of our ow
 import os
 
 import pytest
-from script_texts import TRAINING
 
 from hotlap.job import Window
 from studies.growth import Limits, growths
+from tests.hotlap.script.script_texts import TRAINING
 
 
 def ok(found):

@@ -4,10 +4,10 @@ import os
 import statistics
 
 import pytest
-from script_texts import TRAINING
 
 from hotlap.job import Window
 from runners.process import ProcessRunner
+from tests.hotlap.script.script_texts import TRAINING
 
 
 def ok(found):

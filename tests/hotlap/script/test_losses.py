@@ -1,7 +1,8 @@
 """Losses of scripts, to compare settings."""
 
 import pytest
-from script_texts import TRAINING
+
+from tests.hotlap.script.script_texts import TRAINING
 
 TRAIN = TRAINING.replace("nn.Tanh()", "nn.Tanh(), nn.Dropout(0.5)") + "train(100)"
 

@@ -1,6 +1,6 @@
 """Facts of scripts, found while they train."""
 
-from script_texts import TRAINING
+from tests.hotlap.script.script_texts import TRAINING
 
 
 def test_a_plain_script_with_its_own_loader_arguments(scripts):

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from script_texts import TRAINING
 
 from hotlap.job import Window
+from tests.hotlap.script.script_texts import TRAINING
 
 
 def events(found, name):
