@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
-from hotlap.interpose.ending import is_helper, tell_at_end
+from hotlap.interpose.last_words import is_helper, tell_at_end
 from hotlap.notes import Note, logger
 
 if TYPE_CHECKING:
