@@ -8,21 +8,19 @@ import torch
 from torch import nn
 
 from hotlap.interpose.reach import reach
+from tests.hotlap.interpose.nets import train
 
 
 def trained(kind=torch.optim.Adam, n_steps=2, **own):
     torch.manual_seed(0)
     model = nn.Linear(4, 2)
     optimizer = kind(model.parameters(), lr=0.1, **own)
-    for _ in range(n_steps):
-        step(model, optimizer)
+    step(model, optimizer, n_steps)
     return model, optimizer
 
 
-def step(model, optimizer):
-    optimizer.zero_grad()
-    model(torch.ones(3, 4)).square().sum().backward()
-    optimizer.step()
+def step(model, optimizer, n_steps=1):
+    train(optimizer, lambda: model(torch.ones(3, 4)).square().sum(), n_steps)
 
 
 @pytest.mark.parametrize("kernel", ["for_loop", "foreach", "fused"])
@@ -144,8 +142,7 @@ def layered(n_steps=3):
         for i, parameter in enumerate(model.parameters())
     ]
     optimizer = Layered(groups, lr=0.1)
-    for _ in range(n_steps):
-        step(model, optimizer)
+    step(model, optimizer, n_steps)
     return model, optimizer
 
 
@@ -204,8 +201,7 @@ def test_an_optimizer_that_calls_no_constructor_is_known_from_its_first_step_on(
     model, inner = trained(torch.optim.SGD, n_steps=1)
     seen = interpose(optimizer_kernel="foreach").seen
     optimizer = Dressed(inner)
-    for _ in range(2):
-        step(model, optimizer)
+    step(model, optimizer, 2)
     assert (seen.n_optimizers_made, seen.n_steps) == (1, 2)
     assert [root.n_forwards for root in seen.roots] == [1]
     assert optimizer.param_groups[0]["foreach"] is True

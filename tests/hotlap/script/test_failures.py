@@ -9,12 +9,8 @@ import pytest
 
 from hotlap.job import Window
 from studies.growth import Limits, growths
+from tests.hotlap.script.found import ok
 from tests.hotlap.script.script_texts import TRAINING
-
-
-def ok(found):
-    assert found.outcome == "ok", f"{found.reason}\n{found.traceback}"
-    return found.measurement
 
 
 def notes(found):
