@@ -114,7 +114,8 @@ class Loaders:
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
-            loader = (theirs[self]() or vars(self).get(HELD)) if self in theirs else None
+            loader = theirs[self]() if self in theirs else None
+            loader = vars(self).get(HELD) if loader is None else loader
             seen, listener = iterators.get(self), watcher.listener
             if listener is not None and seen is not None:
                 if (held := listener.asks(seen)) is not None:

@@ -1,8 +1,8 @@
 """Optimizers of a script: the kernel chosen before the first step, steps counted.
 
 Everything goes by torch's registered hooks: `step` is never replaced, which would break learning
-rate schedulers. The constructor, and what takes its place where an optimizer is copied or read from a
-file, are replaced only to know that there is a new one.
+rate schedulers. The constructor, and what takes its place where an optimizer is copied or read from
+a file, are replaced only to know that there is a new one.
 """
 
 from __future__ import annotations

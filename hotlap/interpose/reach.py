@@ -52,9 +52,9 @@ def apart(seen: Seen) -> str:
     if seen.n_ranks == 1:
         return ""
     return (
-        f"the script trains in {seen.n_ranks} processes, and hotlap stands in this one alone; start "
-        f"all of them by it (torchrun -m hotlap run ...), and with WORLD_SIZE={seen.n_ranks} in "
-        "their environment where nobody sets it"
+        f"the script trains in {seen.n_ranks} processes, and hotlap stands in this one alone; "
+        "start all of them by it (torchrun -m hotlap run ...), and with "
+        f"WORLD_SIZE={seen.n_ranks} in their environment where nobody sets it"
     )
 
 

@@ -65,8 +65,8 @@ def test_what_stays_as_the_script_has_it_is_not_told_as_something_that_trials_ov
     seen.sets = {name: SetSeen(name, True, "/a/train.py:5") for name in names}
     found = lines(seen)
     assert (
-        "it has a wish for determinism (train.py:5) and a function that it compiles, with the model "
-        "in it (b.py:3), which stay" in found
+        "it has a wish for determinism (train.py:5) and a function that it compiles, with the "
+        "model in it (b.py:3), which stay" in found
     )
     assert "it sets intraop_threads=True (train.py:5): its baseline" in found
     del seen.sets["intraop_threads"]
