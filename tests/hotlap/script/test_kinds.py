@@ -10,7 +10,6 @@ from runners.process import ProcessRunner
 from tests.hotlap.script.found import ok
 from tests.hotlap.script.script_texts import TRAINING
 
-
 REMOVED = """
 import glob, os, shutil, sys
 print("said before")
