@@ -71,7 +71,7 @@ class RootCall:
         plain = self.inner or module._call_impl
         # The module calls itself, or a root within it does; or a graph is made of it, to which a
         # compiled function cannot belong.
-        if self._entered or torch.jit.is_tracing():
+        if self._entered or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
             return plain(*args, **kwargs)
         self._entered = True
         if self._listener is not None:
