@@ -102,9 +102,9 @@ class Optimizers:
         self._made(optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._trying:
+        if self._trying or _is_inner(optimizer, frame := sys._getframe(1)):
             return
-        self.take_up(optimizer, sys._getframe(1))  # one that came by a way of its own
+        self.take_up(optimizer, frame)  # one that came by a way of its own
         if self.listener is not None:
             self.listener.steps(optimizer)
         if optimizer in self._known:
@@ -125,7 +125,7 @@ class Optimizers:
         optimizer.register_load_state_dict_post_hook(self._choose)
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._trying:
+        if self._trying or _is_inner(optimizer, sys._getframe(1)):
             return
         seen = self._known[optimizer]
         seen.n_steps += 1
@@ -149,6 +149,16 @@ class Optimizers:
             action()
         finally:
             self._trying = False
+
+
+def _is_inner(optimizer: Optimizer, frame: FrameType) -> bool:
+    """Whether this is the step of a parent's class, which an optimizer's own step has called.
+
+    torch calls the hooks for both; `frame` is that of what it puts round a class's step.
+    """
+    step: Any = type(optimizer).step
+    own = getattr(step, "__wrapped__", None) if getattr(step, "hooked", False) else None
+    return own is not None and frame.f_locals.get("func", own) is not own
 
 
 def _own_kernel(optimizer: Optimizer) -> str:

@@ -165,7 +165,17 @@ def test_a_step_that_cannot_be_tried_on_strangers_is_no_error_of_the_script(inte
     optimizer = Registered(model.parameters(), lr=0.1)
     optimizer.names = {parameter: name for name, parameter in model.named_parameters()}
     step(model, optimizer)
-    assert interposition.seen.n_steps == 1 and interposition.notes == []
+    assert interposition.seen.optimizers[0].kernels and interposition.notes == []
+
+
+def test_a_step_that_calls_the_one_of_its_parent_s_class_is_one_step(interpose):
+    seen = interpose().seen
+    _, optimizer = layered(n_steps=3)
+    assert (seen.n_steps, seen.optimizers[0].n_steps) == (3, 3)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)  # puts its own round the instance's
+    optimizer.step()
+    schedule.step()
+    assert seen.n_steps == 4
 
 
 class Dressed(torch.optim.SGD):

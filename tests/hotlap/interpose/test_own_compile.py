@@ -158,7 +158,7 @@ def test_a_graph_that_the_script_traces_is_of_its_own_model(interpose):
     model, x = nn.Linear(4, 2), torch.ones(3, 4)
     optimizer = optimizer_of(model)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # torch has other ways by now
+        warnings.simplefilter("ignore", FutureWarning)  # torch has other ways by now
         graph = torch.jit.trace(model, x, check_trace=False)
     own = nn.functional.linear(x, model.weight, model.bias)
     assert graph(x).dtype == torch.float32 and torch.allclose(graph(x), own)
