@@ -14,7 +14,7 @@ import sys
 from hotlap.errors import UserInputError
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
-from hotlap.interpose.ending import tell_at_end
+from hotlap.interpose.last_words import tell_at_end
 from hotlap.interpose.launch import Script, found, launch
 from hotlap.interpose.restart import missing, restart
 from hotlap.notes import Note

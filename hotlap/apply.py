@@ -30,11 +30,11 @@ from hotlap.batches import to_device
 from hotlap.errors import InvalidTrial
 from hotlap.flags import apply_process
 from hotlap.kernels import kernel_arguments, optimizer, set_kernel
-from hotlap.loading import LOADER_SETTINGS, Resident, loader
+from hotlap.loading import Resident, loader
 from hotlap.modules import model
 from hotlap.notes import Note, tell
 from hotlap.precision import autocast, scaler
-from hotlap.settings import NAMES, Settings
+from hotlap.settings import LOADER_SETTINGS, NAMES, Settings
 from hotlap.step import Step
 from hotlap.workload import Workload
 

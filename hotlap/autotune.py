@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
-from hotlap.interpose.ending import is_helper, tell_at_end
+from hotlap.interpose.last_words import is_helper, tell_at_end
 from hotlap.notes import Note, logger
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def autotune(path: str | Path) -> None:
         for note in said:
             logger.warning("hotlap: %s comes too late: %s", note["setting"], note["reason"])
 
-    if begin(imposed, tell_late):
+    # Other ranks of the script have this very line in them.
+    if begin(imposed, tell_late, alone=False):
         tell_at_end(imposed, [], path, said)
     elif not helps:
         logger.warning(

@@ -77,6 +77,16 @@ def variables(settings: Settings, base: Mapping[str, str]) -> dict[str, str]:
     return new
 
 
+def is_set(name: str, value: str, environment: Mapping[str, str]) -> bool:
+    """Whether `environment` has what `variables` wants there."""
+    present = environment.get(name, "")
+    if name == "LD_PRELOAD":  # the library stands in front of what was there
+        return value.split(":")[0] in present.replace(" ", ":").split(":")
+    if name == "OMP_WAIT_POLICY":  # OpenMP reads it in any case
+        return present.upper() == value.upper()
+    return present == value
+
+
 def allocator_library(name: str) -> str | None:
     """Path of the allocator's shared library, or None where it is not installed."""
     for pattern in LIBRARY_PATTERNS[name]:

@@ -98,7 +98,7 @@ def _check_environment(settings: Settings, notes: list[Note]) -> None:
         missing = [
             f"{name}={wanted[name]}"
             for name in names
-            if name in wanted and not _is_set(name, wanted[name])
+            if name in wanted and not environment.is_set(name, wanted[name], os.environ)
         ]
         if missing:
             tell(
@@ -106,10 +106,3 @@ def _check_environment(settings: Settings, notes: list[Note]) -> None:
                 setting,
                 f"it is read when a process starts; start this one with {' '.join(missing)}",
             )
-
-
-def _is_set(name: str, value: str) -> bool:
-    present = os.environ.get(name, "")
-    if name == "LD_PRELOAD":
-        return value in present.replace(" ", ":").split(":")
-    return present.lower() == value.lower()

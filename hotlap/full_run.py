@@ -4,9 +4,8 @@ A checkpoint is written aside and renamed: every `checkpoint_every_s` seconds, a
 when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes
 from its own seed, and the batches that were trained on are drawn again and passed over.
 
-Events: `step` (epoch, step, n_epoch_steps, loss, samples_per_s, of the last second or so),
-`epoch` (epoch, loss, seconds), `checkpoint` (path, epoch, step), and at the end `trained`
-(steps, samples, seconds, samples_per_s, loss, interrupted).
+Events: `step` (each second or so), `epoch`, `checkpoint`, and at the end `trained`; hotlap/job.py
+says what is in them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,12 @@ clock in all processes of the machine):
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,
               host_bytes, open_files, shared_bytes, device_bytes
     timed     compile_s, epoch_start_s, epoch_start_known, epochs_in_blocks, n_epoch_steps
-    losses    what hotlap/losses.py says, the answer to a job of kind "losses"; `step` meanwhile
+    losses    what hotlap/losses.py says, the answer to a job of kind "losses"
+    step      meanwhile: step, loss; in a full run: epoch, step, step_in_epoch, n_epoch_steps, loss,
+              samples_per_s (since the one before), mean_samples_per_s
+    epoch     an epoch of a full run is done: epoch, loss, seconds
+    checkpoint  path, epoch, steps, step_in_epoch
+    trained   a full run is done: steps, samples, seconds, samples_per_s, loss, interrupted
     finished  peak_device_bytes, peak_host_bytes, n_skipped_steps
     failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback
 """

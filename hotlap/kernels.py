@@ -7,6 +7,7 @@ devices), with some classes only at the first step; so each choice is tried befo
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections.abc import Callable, Iterable
@@ -157,8 +158,8 @@ def refusal(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) ->
 
 def _twin_error(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) -> str:
     known = inspect.signature(type(built)).parameters
-    values: dict[str, Any] = {**built.defaults, **group, "foreach": None, "fused": None}
-    values.update(kernel)
+    given = {**built.defaults, **group, **kernel}
+    values: dict[str, Any] = {**given, "foreach": None, "fused": None, **kernel}
     hyper = {key: value for key, value in values.items() if key in known and key != "params"}
     kinds = {(p.device, p.dtype, p.dim()) for p in group["params"]}
     twins = [
@@ -170,9 +171,15 @@ def _twin_error(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]
         return ""
     for twin in twins:
         twin.grad = torch.zeros_like(twin)
+    devices = {device for device, _, _ in kinds if device.type == "cuda"}
     try:
-        type(built)(twins, **hyper).step()
-    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+        with torch.random.fork_rng(devices):  # a step may draw numbers
+            one = type(built)(twins, **hyper)
+            # A class's own step may read what only its groups say; a copy, which it may write to.
+            more = {key: values[key] for key in given if key not in known and key != "params"}
+            one.param_groups[0].update(copy.deepcopy(more))
+            one.step()
+    except Exception as error:  # whatever the step of a user's own class raises on a stranger
         return one_line(error)
     return ""
 
@@ -188,7 +195,7 @@ def _build(
         if keywords:
             try:
                 return factory(groups, **{**own, **keywords})
-            except (TypeError, ValueError, RuntimeError):  # keywords it does not know, or refuses
+            except Exception:  # keywords it does not know, or refuses in words of its own
                 continue
     # Without keywords an error is the factory's own, and the user's to see.
     return factory(groups, **own)

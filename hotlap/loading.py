@@ -15,10 +15,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from hotlap.notes import Note, tell
-from hotlap.settings import NEEDS_WORKERS, Settings
-
-LOADER_SETTINGS = ("num_workers", "pin_memory", *NEEDS_WORKERS)
-"""The settings that speak about the loader (`non_blocking` is about the copy that follows)."""
+from hotlap.settings import Settings
 
 ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
 """DataLoader arguments that torch refuses, or that mean nothing, without worker processes."""
@@ -71,6 +68,16 @@ def given_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in arguments.items() if value is not None}
     counts = {name: operator.index(given[name]) for name in COUNTS if name in given}
     return counts | {name: bool(given[name]) for name in SWITCHES if name in given}
+
+
+def start_method(context: Any) -> str:
+    """How a loader with this `multiprocessing_context` starts its workers."""
+    if context is None:
+        # Asking without allow_none would fix the default for good, and a script's own
+        # set_start_method would fail afterwards. The first of all methods is the default.
+        context = multiprocessing.get_start_method(allow_none=True)
+        context = context or multiprocessing.get_all_start_methods()[0]
+    return str(context if isinstance(context, str) else context.get_start_method())
 
 
 class WorkerInit:
@@ -130,7 +137,7 @@ def _choose_order(in_order: bool, args: dict[str, Any], notes: list[Note] | None
 def _choose_threads(n_threads: int, args: dict[str, Any], notes: list[Note] | None) -> None:
     if n_threads == 1:  # what torch does by itself
         return
-    if _forks(args.get("multiprocessing_context")) and not _openmp_survives_fork():
+    if start_method(args.get("multiprocessing_context")) == "fork" and not _openmp_survives_fork():
         tell(
             notes,
             "worker_threads",
@@ -139,16 +146,6 @@ def _choose_threads(n_threads: int, args: dict[str, Any], notes: list[Note] | No
         )
         return
     args["worker_init_fn"] = WorkerInit(n_threads, args.get("worker_init_fn"))
-
-
-def _forks(context: Any) -> bool:
-    if context is None:
-        # Asking without allow_none would fix the default for good, and a script's own
-        # set_start_method would fail afterwards. The first of all methods is the default.
-        context = multiprocessing.get_start_method(allow_none=True)
-        context = context or multiprocessing.get_all_start_methods()[0]
-    name = context if isinstance(context, str) else context.get_start_method()
-    return bool(name == "fork")
 
 
 @functools.cache

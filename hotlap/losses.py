@@ -59,9 +59,7 @@ def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> Non
         emit: Where events go.
     """
     if applied.settings.compile_mode != "none":
-        import torch._inductor.config as inductor
-
-        inductor.fallback_random = True  # else compiled dropout draws other numbers
+        draw_as_plain()
     n_steps, dice = int(job.run["steps"]), int(job.run.get("dice", 0))
     if dice:
         nudge(applied.model, job.seed + dice)
@@ -125,6 +123,13 @@ def _update(applied: Applied, batch: Any, seed: int) -> tuple[float, bool]:
         if applied.n_skipped_steps() == skipped:
             return loss, True
     return loss, False
+
+
+def draw_as_plain() -> None:
+    """Let what is compiled from now on draw the numbers that it would draw uncompiled: dropout."""
+    import torch._inductor.config as inductor
+
+    inductor.fallback_random = True
 
 
 def nudge(model: torch.nn.Module, seed: int) -> None:

@@ -47,6 +47,12 @@ NEEDS_WORKERS = (
 )
 """Settings that mean nothing with `num_workers=0`; torch even refuses some of them."""
 
+LOADER_SETTINGS = ("num_workers", "pin_memory", *NEEDS_WORKERS)
+"""The settings that speak about the loader (`non_blocking` is about the copy that follows)."""
+
+AGAINST_DETERMINISM = ("cudnn_benchmark", "cudnn_benchmark_limit", "cudnn_deterministic")
+"""Settings that give way where a script asks for determinism."""
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hotlap.settings import AGAINST_DETERMINISM, NAMES
+
 OWN = {
     "autocast": "an autocast of its own",
     "scaler": "a GradScaler of its own",
     "compile": "its own compilation",
     "deterministic": "a wish for determinism",
     "thread": "a model that is called in another thread",
+    "function": "a function that it compiles, with the model in it",
 }
-
 
 MUCH_BYTES = 1 << 20
 """Less than that nobody has downloaded."""
@@ -33,8 +35,7 @@ def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list
     own = [f"{OWN[name]} ({_short(place)})" for name, place in seen["own"].items() if name in OWN]
     if own:
         lines.append(f"it has {' and '.join(own)}, which {'stay' if own[1:] else 'stays'}")
-    if seen["sets"]:
-        sets = [f"{s['name']}={s['value']} ({_short(s['where'])})" for s in seen["sets"].values()]
+    if sets := _sets(seen):
         lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")
     if trackers := scratch.get("trackers"):  # facts of an earlier version have none
         lines.append(
@@ -43,6 +44,16 @@ def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list
             "its own (wandb: WANDB_MODE=disabled)"
         )
     return [f"in the script: {line}" for line in lines] + _scratch(scratch)
+
+
+def _sets(seen: Mapping[str, Any]) -> list[str]:
+    """What it sets and trials may set otherwise: nothing that its wish for determinism keeps."""
+    kept = AGAINST_DETERMINISM if "deterministic" in seen["own"] else ()
+    return [
+        f"{one['name']}={one['value']} ({_short(one['where'])})"
+        for one in seen["sets"].values()
+        if one["name"] in NAMES and one["name"] not in kept
+    ]
 
 
 def _scratch(scratch: Mapping[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ def begin(
     imposed: Imposed,
     installed: Callable[[Interposition], None] = lambda interposition: None,
     observe: bool = False,
+    alone: bool = True,
 ) -> bool:
     """Interpose on this process, once.
 
@@ -34,6 +35,7 @@ def begin(
         imposed: What to put in force.
         installed: Called when everything is in its place.
         observe: As Interposition's.
+        alone: As Interposition's.
 
     Returns:
         False if hotlap interposes on this process already: the first one stays.
@@ -47,7 +49,7 @@ def begin(
         global _active
         from hotlap.interpose.interposition import Interposition
 
-        _active = Interposition(imposed, observe).install()
+        _active = Interposition(imposed, observe, alone).install()
         installed(_active)
 
     if "torch" in sys.modules:

@@ -16,11 +16,12 @@ from hotlap.interpose.optimizers import Optimizers
 from hotlap.interpose.own_ways import OwnWays
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
+from hotlap.interpose.ranks import Ranks
 from hotlap.interpose.roots import Roots
 from hotlap.interpose.seen import Seen
 from hotlap.interpose.switches import Switches
-from hotlap.loading import LOADER_SETTINGS
 from hotlap.notes import Note, tell
+from hotlap.settings import LOADER_SETTINGS
 
 
 class Interposition:
@@ -32,6 +33,7 @@ class Interposition:
         imposed: Settings and which of them.
         observe: Whether to find out, too, what can only be found out by trying: the kernels that
             each optimizer takes.
+        alone: Whether the processes that the script starts have no hotlap in them.
 
     Attributes:
         seen: What was found so far.
@@ -39,7 +41,7 @@ class Interposition:
         patches: What was replaced, and is put back by `remove`.
     """
 
-    def __init__(self, imposed: Imposed, observe: bool = False) -> None:
+    def __init__(self, imposed: Imposed, observe: bool = False, alone: bool = True) -> None:
         self._imposed = imposed
         self.seen = Seen()
         self.notes: list[Note] = []
@@ -47,9 +49,10 @@ class Interposition:
         places = Places()
         self._switches = Switches(imposed, self.notes, self.seen, places)
         self._loaders = Loaders(imposed, self.notes, self.seen, places)
-        self._roots = Roots(imposed, self.seen, places)
+        ranks = Ranks(self.seen, alone)
+        self._roots = Roots(imposed, self.seen, places, ranks)
         self._optimizers = Optimizers(
-            imposed, self.notes, self.seen, observe, self._made, self._stepped
+            imposed, self.notes, self.seen, places, ranks, observe, self._made, self._stepped
         )
         self._own_ways = OwnWays(self.seen, places, self._roots)
 

@@ -164,9 +164,13 @@ def _refuse_hidden(path: str, folder: str) -> None:
         )
 
 
+def has_safe_path() -> bool:
+    """Whether Python puts no folder before all others (-P, PYTHONSAFEPATH, -I)."""
+    return bool(getattr(sys.flags, "safe_path", False) or sys.flags.isolated)
+
+
 def _first_on_path(folder: str) -> None:
-    # With -P or PYTHONSAFEPATH Python puts no folder there, for hotlap neither.
-    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+    if not has_safe_path():
         sys.path[0] = folder
 
 

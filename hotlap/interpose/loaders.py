@@ -1,8 +1,9 @@
 """DataLoaders of a script: imposed arguments at their making, batches counted as they come.
 
 `DataLoader.__init__` is replaced on the class, so subclasses, loaders that a library makes anew and
-names imported before are reached. Nothing is put on the loaders, so they pickle as ever, and no
-random number is drawn.
+names imported before are reached. Nothing is put on the loaders but arguments, and no random number
+is drawn. They are copied and pickled as ever; a copy of one whose workers only hotlap keeps has
+none that are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import functools
 import inspect
 import sys
 import weakref
-from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,12 +23,12 @@ from hotlap.errors import SettingsError
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
-from hotlap.interpose.place import Places
-from hotlap.interpose.seen import LoaderSeen, Seen
+from hotlap.interpose.place import Places, maker
+from hotlap.interpose.seen import LoaderSeen, Seen, simple
 from hotlap.interpose.workers import Workers
-from hotlap.loading import LOADER_SETTINGS, arguments, given_settings
+from hotlap.loading import arguments, given_settings
 from hotlap.notes import Note, tell
-from hotlap.settings import Settings
+from hotlap.settings import LOADER_SETTINGS, Settings
 
 STREAM = (
     "its dataset is a stream (IterableDataset): each worker would give the whole stream again "
@@ -39,7 +39,8 @@ DEFAULTS = {"prefetch_factor": Settings.prefetch_factor}
 
 HELD = "_hotlap_loader"
 """An iterator's attribute while its pass lasts: in `for x in DataLoader(...)` nobody else holds the
-loader. Not longer, since a loader that keeps its workers holds its iterator."""
+loader. Not longer, since a loader whose workers hotlap keeps holds its iterator, until another one
+takes its place (see workers.py)."""
 
 THEIRS = ("dataset", "sampler", "batch_sampler", "collate_fn", "generator")
 """Arguments that only the script gives: compared by identity, never by their own `==`."""
@@ -72,6 +73,7 @@ class Loaders:
         begin: Any = _BaseDataLoaderIter.__init__
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
+        state: Any = getattr(DataLoader, "__getstate__", vars)  # object has one since Python 3.11
         iterators = self._iterators
         theirs: WeakKeyDictionary[Any, weakref.ref[DataLoader[Any]]] = WeakKeyDictionary()
 
@@ -94,7 +96,7 @@ class Loaders:
             if (seen := watcher._loaders.get(loader)) is not None:
                 iterators[self] = seen
                 theirs[self] = weakref.ref(loader)
-                vars(self)[HELD] = loader
+                vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
 
         @functools.wraps(again)
@@ -103,7 +105,7 @@ class Loaders:
             # with workers for its first one.
             again(self, loader, first_iter)
             if not first_iter and (seen := iterators.get(self)) is not None:
-                vars(self)[HELD] = loader
+                vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
                     # The script's own loader makes a new iterator, which draws its seed here; a
@@ -113,6 +115,7 @@ class Loaders:
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
             loader = theirs[self]() if self in theirs else None
+            loader = vars(self).get(HELD) if loader is None else loader
             seen, listener = iterators.get(self), watcher.listener
             if listener is not None and seen is not None:
                 if (held := listener.asks(seen)) is not None:
@@ -141,9 +144,16 @@ class Loaders:
                     listener.gives(seen, loader, self, batch)
             return batch
 
+        def __getstate__(self: Any) -> Any:
+            found = state(self)
+            if not watcher._workers.keeps(self) or not isinstance(found, dict):
+                return found
+            return {**found, "persistent_workers": False, "_iterator": None}
+
         watcher = self
         patches.put(DataLoader, "__init__", __init__)
         patches.put(DataLoader, "__iter__", __iter__)
+        patches.put(DataLoader, "__getstate__", __getstate__)
         patches.put(_BaseDataLoaderIter, "__init__", begun)
         patches.put(_BaseDataLoaderIter, "_reset", reset)
         patches.put(_BaseDataLoaderIter, "__next__", __next__)
@@ -163,6 +173,19 @@ class Loaders:
             self._last.n_steps += 1
         self._open |= self._gave.keys()
         self._gave.clear()
+
+    def _holdable(self, loader: Any) -> Any:
+        """What an iterator may hold of its loader during a pass.
+
+        One that keeps its workers because the script wants it holds its iterator for good, so that
+        a pass which is broken off would keep both until the garbage collector comes: in place of it
+        another one with the same attributes, which holds none.
+        """
+        if not loader.persistent_workers or self._workers.keeps(loader):
+            return loader
+        stand_in: Any = object.__new__(DataLoader)
+        vars(stand_in).update(vars(loader), _iterator=None)
+        return stand_in
 
     def _evaluates(self, seen: LoaderSeen) -> bool:
         """Whether all its batches came without gradients, in passes that are over."""
@@ -226,8 +249,8 @@ class Loaders:
             num_workers=own.get("num_workers", 0),
             sampler=type(loader.sampler if order is None else order).__name__,
             iterable=isinstance(loader.dataset, IterableDataset),
-            where=self._places.of(_maker(sys._getframe(2), loader)),
-            imposed={name: _plain(value) for name, value in changed.items()},
+            where=self._places.of(maker(sys._getframe(2), loader)),
+            imposed={name: simple(value) for name, value in changed.items()},
         )
         # One that the script makes anew, each epoch or even each step, is the same one.
         key = (new.name, new.dataset, new.batch_size, new.num_workers, new.sampler, new.where)
@@ -248,14 +271,3 @@ def _shuffles(own: dict[str, Any]) -> bool:
         return True
     sampler = own.get("sampler")
     return sampler is not None and not isinstance(sampler, SequentialSampler)
-
-
-def _maker(frame: FrameType | None, loader: Any) -> FrameType | None:
-    """The frame that makes the loader: not those of its subclasses' constructors."""
-    while frame is not None and frame.f_locals.get("self") is loader:
-        frame = frame.f_back
-    return frame
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

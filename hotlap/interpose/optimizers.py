@@ -1,13 +1,16 @@
 """Optimizers of a script: the kernel chosen before the first step, steps counted.
 
 Everything goes by torch's registered hooks: `step` is never replaced, which would break learning
-rate schedulers. The constructor is replaced only to know that there is a new optimizer.
+rate schedulers. The constructor, and what takes its place where an optimizer is copied or read from
+a file, are replaced only to know that there is a new one.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +23,8 @@ from torch.optim.optimizer import (
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
+from hotlap.interpose.place import Places, maker
+from hotlap.interpose.ranks import Ranks
 from hotlap.interpose.seen import OptimizerSeen, Seen
 from hotlap.kernels import accepted, leave_to_torch, set_kernel
 from hotlap.notes import Note
@@ -31,7 +36,9 @@ class Optimizers:
     Args:
         imposed: optimizer_kernel is read; `default` is torch's own choice, over the script's.
         notes: Gets a note for each parameter group that refuses the kernel.
-        seen: Gets each optimizer at its first step.
+        seen: Gets each optimizer at its first step; those of one class and place are one.
+        places: Tell where it was made.
+        ranks: Where others train along that have their own kernel, it stays.
         observe: Whether to try, after its first step, which kernels each optimizer takes.
         made: Called with each new optimizer.
         stepped: Called after each optimizer step.
@@ -42,6 +49,8 @@ class Optimizers:
         imposed: Imposed,
         notes: list[Note],
         seen: Seen,
+        places: Places,
+        ranks: Ranks,
         observe: bool,
         made: Callable[[Optimizer], None],
         stepped: Callable[[], None],
@@ -50,51 +59,73 @@ class Optimizers:
         self._settings = imposed.alone()
         self._notes = notes
         self._seen = seen
+        self._places = places
+        self._ranks = ranks
         self._observe = observe
         self._made = made
         self._stepped = stepped
+        self._taken_up: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()  # where it was made
+        self._alike: dict[str, OptimizerSeen] = {}
         self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
         self._trying = False  # whether kernels are tried on twins just now
         self.listener: Listener | None = None
 
     def install(self, patches: Patches) -> None:
-        """Replace the constructor and register the hooks."""
+        """Replace the constructor and what takes its place, and register the hooks."""
         make: Any = Optimizer.__init__
+        restore: Any = Optimizer.__setstate__
 
         @functools.wraps(make)
         def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
             make(self, *args, **kwargs)
             if not watcher._trying:
-                watcher.take_up(self)
+                watcher.take_up(self, maker(sys._getframe(1), self))
+
+        @functools.wraps(restore)
+        def __setstate__(self: Optimizer, state: Any) -> None:
+            restore(self, state)  # so does a checkpoint come into one that is known
+            if not watcher._trying and "param_groups" in vars(self):
+                watcher.take_up(self, sys._getframe(1))
 
         watcher = self
         patches.put(Optimizer, "__init__", __init__)
+        patches.put(Optimizer, "__setstate__", __setstate__)
         patches.on_undo(register_optimizer_step_pre_hook(self._before).remove)
         patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
 
-    def take_up(self, optimizer: Optimizer) -> None:
-        """There is an optimizer of the script's."""
+    def take_up(self, optimizer: Optimizer, frame: FrameType | None = None) -> None:
+        """There is an optimizer of the script's; one that is known already changes nothing."""
+        if optimizer in self._taken_up:
+            return
+        self._taken_up[optimizer] = self._places.of(frame)
         self._seen.n_optimizers_made += 1
         self._made(optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._trying:
+        if self._trying or _is_inner(optimizer, frame := sys._getframe(1)):
             return
+        self.take_up(optimizer, frame)  # one that came by a way of its own
         if self.listener is not None:
             self.listener.steps(optimizer)
         if optimizer in self._known:
             return
-        seen = OptimizerSeen(type(optimizer).__name__, own_kernel=_own_kernel(optimizer))
+        new = OptimizerSeen(
+            type(optimizer).__name__,
+            own_kernel=_own_kernel(optimizer),
+            where=self._taken_up[optimizer],
+        )
+        # Some scripts make one for each fold, or for each step.
+        if (seen := self._alike.setdefault(repr(new), new)) is new:
+            self._seen.optimizers.append(new)
         self._known[optimizer] = seen
-        self._seen.optimizers.append(seen)
-        if not self._kernel_imposed:
+        if self._ranks.why_not() or not self._kernel_imposed:
             return
         self._choose(optimizer)
         # A checkpoint brings its own kernel along.
         optimizer.register_load_state_dict_post_hook(self._choose)
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._trying:
+        if self._trying or _is_inner(optimizer, sys._getframe(1)):
             return
         seen = self._known[optimizer]
         seen.n_steps += 1
@@ -118,6 +149,16 @@ class Optimizers:
             action()
         finally:
             self._trying = False
+
+
+def _is_inner(optimizer: Optimizer, frame: FrameType) -> bool:
+    """Whether this is the step of a parent's class, which an optimizer's own step has called.
+
+    torch calls the hooks for both; `frame` is that of what it puts round a class's step.
+    """
+    step: Any = type(optimizer).step
+    own = getattr(step, "__wrapped__", None) if getattr(step, "hooked", False) else None
+    return own is not None and frame.f_locals.get("func", own) is not own
 
 
 def _own_kernel(optimizer: Optimizer) -> str:

@@ -42,11 +42,21 @@ class PassSize:
         return self._last or 1 if i + 1 == self.n_batches else self._size
 
 
+ASKED = "_IterableDataset_len_called"
+"""Where a DataLoader over a stream keeps the length that somebody asked it for: its later passes
+warn of each batch more. Only the script may have asked."""
+
+
 def length(sized: Any) -> int | None:
     """`len(sized)`, None if it has none."""
+    held = getattr(sized, "__dict__", {})
+    before = held.get(ASKED)
     try:
         return len(sized)
-    except (TypeError, NotImplementedError, AttributeError):
+    except Exception:
         # A stream has none, and what wraps one may find that out by asking it. Whoever really needs
         # the length, the script, meets the same error itself.
         return None
+    finally:
+        if ASKED in held:
+            held[ASKED] = before

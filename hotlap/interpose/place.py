@@ -10,6 +10,7 @@ import sys
 import sysconfig
 from importlib.util import find_spec
 from types import FrameType
+from typing import Any
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -23,6 +24,13 @@ def torch_folder() -> str:
     spec = module.__spec__ if module is not None else find_spec("torch")
     assert spec is not None and spec.origin is not None, "torch is installed wherever hotlap is"
     return os.path.dirname(spec.origin) + os.sep
+
+
+def maker(frame: FrameType | None, made: Any) -> FrameType | None:
+    """The frame that makes an object: not those of its own classes' constructors."""
+    while frame is not None and frame.f_locals.get("self") is made:
+        frame = frame.f_back
+    return frame
 
 
 class Places:

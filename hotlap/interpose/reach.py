@@ -12,17 +12,8 @@ from collections.abc import Collection, Sequence
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.seen import OptimizerSeen, RootSeen, Seen
 from hotlap.notes import Note
-from hotlap.settings import NAMES
+from hotlap.settings import AGAINST_DETERMINISM, LOADER_SETTINGS, NAMES
 
-LOADER = (
-    "num_workers",
-    "prefetch_factor",
-    "persistent_workers",
-    "pin_memory",
-    "multiprocessing_context",
-    "in_order",
-    "worker_threads",
-)
 MODEL = ("memory_format", "amp", "compile_mode")
 
 NOT_OURS = {
@@ -31,8 +22,6 @@ NOT_OURS = {
     "micro_batch_size": "the script decides itself what one backward pass covers",
 }
 """Settings about lines that are the script's own."""
-
-DETERMINISM = ("cudnn_benchmark", "cudnn_benchmark_limit", "cudnn_deterministic")
 
 
 def reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
@@ -58,6 +47,17 @@ def unreached(imposed: Imposed, seen: Seen | None) -> list[Note]:
     return [_note(name, reasons[name]) for name in NAMES if name in imposed and reasons[name]]
 
 
+def apart(seen: Seen) -> str:
+    """Why what all ranks have to share is not put in force in this one, or ""."""
+    if seen.n_ranks == 1:
+        return ""
+    return (
+        f"the script trains in {seen.n_ranks} processes, and hotlap stands in this one alone; "
+        "start all of them by it (torchrun -m hotlap run ...), and with "
+        f"WORLD_SIZE={seen.n_ranks} in their environment where nobody sets it"
+    )
+
+
 def _refused(name: str, roots: Sequence[RootSeen]) -> str:
     refused = [root.refused[name] for root in roots if name in root.refused]
     if not refused:
@@ -73,13 +73,13 @@ def _has_autocast(roots: Sequence[RootSeen]) -> bool:
 def _reason(name: str, seen: Seen, override: Collection[str]) -> str:
     if name in NOT_OURS:
         return NOT_OURS[name]
-    if name in LOADER:
+    if name in LOADER_SETTINGS:
         return _loader(name, seen, override)
     if name in MODEL:
         return _model(name, seen, override)
     if name == "optimizer_kernel":
         return _kernel(seen)
-    if name in DETERMINISM and name not in override and "deterministic" in seen.own:
+    if name in AGAINST_DETERMINISM and name not in override and "deterministic" in seen.own:
         return f"the script asks for determinism ({seen.own['deterministic']})"
     return ""
 
@@ -102,6 +102,8 @@ def _loader(name: str, seen: Seen, override: Collection[str]) -> str:
 def _model(name: str, seen: Seen, override: Collection[str]) -> str:
     if not seen.n_optimizers_made:
         return "no torch.optim optimizer seen, so it is not known which module is trained"
+    if why_not := apart(seen):
+        return why_not
     if place := seen.own.get("function"):
         return f"the model is called within a function that the script compiles itself ({place})"
     if not seen.roots:
@@ -130,6 +132,8 @@ def _kernel(seen: Seen) -> str:
     if not seen.optimizers:
         made = seen.n_optimizers_made
         return "no optimizer stepped" if made else "no torch.optim optimizer seen"
+    if why_not := apart(seen):
+        return why_not
     if any(_may_choose(optimizer) for optimizer in seen.optimizers):
         return ""
     names = ", ".join(sorted({optimizer.name for optimizer in seen.optimizers}))

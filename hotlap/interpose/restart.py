@@ -31,7 +31,8 @@ def missing(imposed: Imposed, notes: list[Note]) -> dict[str, str]:
     except InvalidTrial as error:
         tell(notes, "allocator", one_line(error))
         wanted = environment.variables(imposed.without(["allocator"]).alone(), os.environ)
-    return {name: value for name, value in wanted.items() if not _has(name, value)}
+    present = os.environ
+    return {n: value for n, value in wanted.items() if not environment.is_set(n, value, present)}
 
 
 def restart(variables: dict[str, str], notes: list[Note]) -> None:
@@ -55,10 +56,3 @@ def restart(variables: dict[str, str], notes: list[Note]) -> None:
                 f"it needs {lost} in the environment, and something that Python runs at its start "
                 "(sitecustomize, a .pth file) has set it otherwise: take that out",
             )
-
-
-def _has(name: str, value: str) -> bool:
-    present = os.environ.get(name)
-    if name == "LD_PRELOAD":  # the library stands in front of what was there
-        return present is not None and value.split(":")[0] in present.replace(" ", ":").split(":")
-    return present == value

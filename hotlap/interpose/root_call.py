@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.amp import is_autocast_available
 
 from hotlap.batches import has_image_rank
 from hotlap.interpose.imposed import Imposed
@@ -28,9 +29,10 @@ Call = Callable[..., Any]
 class RootCall:
     """Runs a root's forward pass with layout, autocast and compilation in force.
 
-    Autocast and the compiled function are for training: an evaluation runs as the script's own.
-    Outputs of autocast are handed back in float32, or a loss that the script computes outside would
-    meet bf16 with a float target.
+    Autocast and the compiled function are for training: an evaluation (without gradients, and not
+    in training mode) runs as the script's own, and so does a call that torch.jit traces, whose
+    graph the script keeps. Outputs of autocast are handed back in float32, or a loss that the
+    script computes outside would meet bf16 with a float target.
 
     Args:
         module: The root; not kept alive.
@@ -67,7 +69,9 @@ class RootCall:
         module = self._module()
         assert module is not None, "a module is alive while it is called"
         plain = self.inner or module._call_impl
-        if self._entered:  # the module calls itself, or a root within it does
+        # The module calls itself, or a root within it does; or a graph is made of it, to which a
+        # compiled function cannot belong.
+        if self._entered or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
             return plain(*args, **kwargs)
         self._entered = True
         if self._listener is not None:
@@ -75,27 +79,39 @@ class RootCall:
         try:
             if self._format is not None:
                 args, kwargs = mapped(args, self._laid_out), mapped(kwargs, self._laid_out)
-            if not torch.is_grad_enabled():
-                return self._without_gradients(plain, args, kwargs)
-            self.seen.n_forwards += 1
-            call = self._compiled or plain
-            self.seen.n_own_autocast += torch.is_autocast_enabled(self.seen.device)
-            return self._cast(call, args, kwargs) if self._amp else call(*args, **kwargs)
+            call = plain
+            if torch.is_grad_enabled():
+                self.seen.n_forwards += 1
+                self.seen.n_own_autocast += _is_autocast(self._device(module))
+                call = self._compiled or plain
+            elif not module.training:
+                return plain(*args, **kwargs)
+            # Without gradients, too: the same call may come again with them, and has to give the
+            # same (the old policy of a ratio, the first pass of a reentrant checkpoint).
+            return self._cast(module, call, args, kwargs) if self._amp else call(*args, **kwargs)
         finally:
             self._entered = False
 
-    def _cast(self, call: Call, args: Any, kwargs: Any) -> Any:
+    def _cast(self, module: nn.Module, call: Call, args: Any, kwargs: Any) -> Any:
         """Call it in the imposed precision, unless an autocast of the script's own has to stay."""
-        own = torch.is_autocast_enabled(self.seen.device)
-        if own and not self._amp_wins:
+        device = self._device(module)
+        own = _is_autocast(device)
+        if (own and not self._amp_wins) or not is_autocast_available(device):
             return call(*args, **kwargs)
         if own:  # both keep the weights that they have cast in one place, whatever their dtype
             torch.clear_autocast_cache()
-        with autocast(self._settings, self.seen.device):
+        with autocast(self._settings, device):
             out = call(*args, **kwargs)
         if own:
             torch.clear_autocast_cache()
         return mapped(out, self._float32)
+
+    def _device(self, module: nn.Module) -> str:
+        """Where the module is by now: it may have been called for its shapes first, elsewhere."""
+        parameter = next(module.parameters(), None)
+        if parameter is not None:
+            self.seen.device = parameter.device.type
+        return self.seen.device
 
     def _laid_out(self, tensor: torch.Tensor) -> torch.Tensor:
         if self._format is None or not has_image_rank(tensor):
@@ -105,16 +121,11 @@ class RootCall:
     def _float32(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.float() if tensor.dtype == DTYPES[self._settings.amp] else tensor
 
-    def _without_gradients(self, plain: Call, args: Any, kwargs: Any) -> Any:
-        """A call in evaluation mode runs as the script's own, one in training mode in autocast.
-
-        The same one may come again with gradients, and has to give the same: the old policy of a
-        ratio, the first pass of a reentrant checkpoint.
-        """
-        module = self._module()
-        trains = module is not None and module.training
-        return self._cast(plain, args, kwargs) if self._amp and trains else plain(*args, **kwargs)
-
     # A copy or a pickle that takes the whole __dict__ gets None here, torch's own default.
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()
+
+
+def _is_autocast(device: str) -> bool:
+    """Whether an autocast is in force there; some devices (meta) have none at all."""
+    return is_autocast_available(device) and torch.is_autocast_enabled(device)

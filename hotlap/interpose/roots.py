@@ -29,6 +29,8 @@ from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
+from hotlap.interpose.ranks import Ranks
+from hotlap.interpose.reach import MODEL
 from hotlap.interpose.refusals import refusals
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
@@ -40,12 +42,16 @@ MAX_WATCHED_STEPS = 20
 """After so many optimizer steps without a new optimizer a root that was not called yet, or
 parameters that no module holds, are waited for no longer."""
 
+MAX_IN_VAIN = 50
+"""So many times in a row that may be for nothing: then no new optimizer starts it again."""
+
 
 class Roots:
     """Watches module calls until each optimizer's parameters have their root."""
 
-    def __init__(self, imposed: Imposed, seen: Seen, places: Places) -> None:
+    def __init__(self, imposed: Imposed, seen: Seen, places: Places, ranks: Ranks) -> None:
         self._imposed = imposed
+        self._ranks = ranks
         self._places = places
         self._seen = seen
         self._calls: WeakKeyDictionary[nn.Module, RootCall] = WeakKeyDictionary()
@@ -53,6 +59,8 @@ class Roots:
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
+        self._n_in_vain = 0
+        self._alike: dict[str, RootSeen] = {}
         self._function = ""  # called since the last step: where the script has compiled it
         self._n_forwards = 0  # before that step
         self._twins_of: WeakSet[nn.Module] = WeakSet()
@@ -73,7 +81,7 @@ class Roots:
                 roots._elsewhere(sys._getframe(1))
                 return plain(self, *args, **kwargs)
             with roots.asleep():
-                roots._consider(self, args, kwargs)
+                roots._consider(self, args, kwargs, sys._getframe(1))
                 return plain(self, *args, **kwargs)
 
         roots = self
@@ -85,9 +93,13 @@ class Roots:
         """An optimizer was made: watch for the modules that hold its parameters."""
         self._optimizers.add(optimizer)
         self._thread = threading.get_ident()  # a script may train in a thread of its own
-        self._n_watched = 0
         if "memory_format" in self._imposed:
             optimizer.register_load_state_dict_post_hook(follow_layout)
+        if self._watching and self._n_watched:
+            self._n_in_vain += 1
+        if self._n_in_vain >= MAX_IN_VAIN:
+            return
+        self._n_watched = 0
         if not self._watching:
             self._watching = True
             self._set(self._outermost)
@@ -106,7 +118,8 @@ class Roots:
             for parameter in group["params"]
             if parameter.requires_grad
         )
-        if self._n_watched >= MAX_WATCHED_STEPS or not any(missing):
+        if (long := self._n_watched >= MAX_WATCHED_STEPS) or not any(missing):
+            self._n_in_vain += long
             self._watching = False
             self._set(self._plain)
             self._find_twins()
@@ -185,7 +198,7 @@ class Roots:
         for module, call in list(self._calls.items()):
             put_back(module, call.inner)
 
-    def _consider(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+    def _consider(self, module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> None:
         if module in self._calls or not torch.is_grad_enabled():
             return
         trained = {
@@ -198,22 +211,31 @@ class Roots:
         if not any(id(parameter) in trained for parameter in parameters):
             return
         floats = [p for p in parameters if p.is_floating_point()]
-        seen = RootSeen(
+        new = RootSeen(
             name=type(getattr(module, "_orig_mod", module)).__name__,
             device=parameters[0].device.type,
             dtypes=sorted({str(p.dtype).removeprefix("torch.") for p in floats}),
             input_ranks=[t.dim() for t in tensors([args, kwargs])],
             has_images=any(has_image_rank(p) for p in parameters),
             memory_format=_own_layout(parameters),
+            where=self._places.of(frame),
         )
-        self._seen.roots.append(seen)
+        new.refused = self._refused(module, new)
+        # Some scripts make one for each fold, or for each step.
+        if (seen := self._alike.setdefault(repr(new), new)) is new:
+            self._seen.roots.append(new)
+        self._n_in_vain = 0
         self._adopt(module, seen)
 
+    def _refused(self, module: nn.Module, seen: RootSeen) -> dict[str, str]:
+        reasons = refusals(module, _inner(module), seen, self._imposed, self._seen.own)
+        if why_not := self._ranks.why_not():
+            reasons |= {name: why_not for name in MODEL if name in self._imposed}
+        return reasons
+
     def _adopt(self, module: nn.Module, seen: RootSeen) -> None:
-        inner = module.__dict__.get("_compiled_call_impl")
-        if isinstance(inner, TwinCall):  # a copy that is trained after all
-            inner = inner.inner
-        seen.refused = refusals(module, inner, seen, self._imposed, self._seen.own)
+        inner = _inner(module)
+        seen.refused = self._refused(module, seen)
         imposed = self._imposed.without(seen.refused)
         if "memory_format" in imposed:
             lay_out(module, imposed.settings.memory_format)
@@ -223,6 +245,13 @@ class Roots:
         # Not by setattr: a module that wraps another hands attributes on to it.
         module.__dict__["_compiled_call_impl"] = call
         self._calls[module] = call
+
+
+def _inner(module: nn.Module) -> Any:
+    """What the script has compiled in a module's place, or None."""
+    inner = module.__dict__.get("_compiled_call_impl")
+    # A copy that is trained after all was only heard so far.
+    return inner.inner if isinstance(inner, TwinCall) else inner
 
 
 def _own_layout(parameters: list[nn.Parameter]) -> str:

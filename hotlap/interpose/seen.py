@@ -11,6 +11,11 @@ from typing import Any
 from hotlap.frozen import plain
 
 
+def simple(value: Any) -> Any:
+    """A value of the script's as it is where JSON knows it, else in words."""
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
+
+
 @dataclass
 class LoaderSeen:
     """A DataLoader as the script made it; made again at the same place it is the same one.
@@ -55,7 +60,7 @@ class LoaderSeen:
 
 @dataclass
 class RootSeen:
-    """An outermost module that holds parameters of an optimizer.
+    """Outermost modules that hold parameters of an optimizer: all that are alike, of one place.
 
     Attributes:
         name: Its class.
@@ -64,6 +69,7 @@ class RootSeen:
         input_ranks: Dimensions of each tensor of its first call.
         has_images: Whether it has a 4-D parameter, which channels_last needs.
         memory_format: Of its 4-D parameters, as the script has laid them out.
+        where: `file:line` of its first call.
         n_forwards: Calls with gradients enabled.
         n_own_autocast: Those of them within an autocast of the script's own.
         refused: Setting -> why it was not put in force here.
@@ -75,6 +81,7 @@ class RootSeen:
     input_ranks: list[int]
     has_images: bool
     memory_format: str = "contiguous"
+    where: str = ""
     n_forwards: int = 0
     n_own_autocast: int = 0
     refused: dict[str, str] = field(default_factory=dict)
@@ -82,19 +89,21 @@ class RootSeen:
 
 @dataclass
 class OptimizerSeen:
-    """An optimizer that stepped.
+    """Optimizers that stepped: all of one class that were made at one place, in each fold say.
 
     Attributes:
         name: Its class.
-        kernels: What every parameter group of it takes here; None if that was not tried.
+        kernels: What every parameter group of the first one takes here; None if that was not tried.
         n_steps: Steps done; those that a GradScaler skipped are not among them.
         own_kernel: The kernel that the script asked for, or "default".
+        where: `file:line` of its making.
     """
 
     name: str
     kernels: list[str] | None = None
     n_steps: int = 0
     own_kernel: str = "default"
+    where: str = ""
 
 
 @dataclass
@@ -124,6 +133,7 @@ class Seen:
         sets: Flags and threads that it set, the last value of each.
         n_optimizers_made: Optimizers that it made, stepping or not.
         n_steps: Optimizer steps in all.
+        n_ranks: Processes that train together where hotlap stands in this one alone, else 1.
     """
 
     loaders: list[LoaderSeen] = field(default_factory=list)
@@ -133,22 +143,12 @@ class Seen:
     sets: dict[str, SetSeen] = field(default_factory=dict)
     n_optimizers_made: int = 0
     n_steps: int = 0
+    n_ranks: int = 1
 
     @property
     def training_loaders(self) -> list[LoaderSeen]:
         """Loaders whose batches are followed by optimizer steps."""
         return [loader for loader in self.loaders if loader.trains]
-
-    @property
-    def n_batches_per_step(self) -> float | None:
-        """Training batches for each optimizer step: 4 with accumulation over 4, 0.5 in a GAN.
-
-        None if no training loader was seen. Batches of a loader that stopped in the middle of
-        an accumulation count too, so it is exact over whole ones only.
-        """
-        n_steps = sum(loader.n_steps for loader in self.training_loaders)
-        n_batches = sum(loader.n_batches for loader in self.training_loaders)
-        return n_batches / n_steps if n_steps else None
 
     def to_dict(self) -> dict[str, Any]:
         """As data that JSON can hold."""

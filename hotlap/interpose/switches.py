@@ -19,8 +19,9 @@ from hotlap.flags import SDPA_SWITCHES, apply_process
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
-from hotlap.interpose.seen import Seen, SetSeen
+from hotlap.interpose.seen import Seen, SetSeen, simple
 from hotlap.notes import Note, tell
+from hotlap.settings import AGAINST_DETERMINISM
 
 CUDNN = {
     "benchmark": "cudnn_benchmark",
@@ -29,8 +30,6 @@ CUDNN = {
     "allow_tf32": "cudnn_allow_tf32",
 }
 """Attribute of torch.backends.cudnn -> setting."""
-
-AGAINST_DETERMINISM = ("cudnn_benchmark", "cudnn_benchmark_limit", "cudnn_deterministic")
 
 
 class Switches:
@@ -123,7 +122,7 @@ class Switches:
             self._seen.own.setdefault("deterministic", where)
             self._release(where)
         kept = setting in self._imposed and setting not in self._released
-        self._seen.sets[setting] = SetSeen(setting, _plain(value), where, overruled=kept)
+        self._seen.sets[setting] = SetSeen(setting, simple(value), where, overruled=kept)
         return not kept
 
     def _release(self, where: str) -> None:
@@ -167,7 +166,3 @@ def _matmul_precision(name: str, value: Any) -> str:
     """What a switch of torch.backends.cuda.matmul means as float32_matmul_precision."""
     tf32 = bool(value) if name == "allow_tf32" else value == "tf32"
     return "high" if tf32 else "highest"
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

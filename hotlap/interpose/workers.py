@@ -7,7 +7,6 @@ to the script's own way, and the reason is told.
 
 from __future__ import annotations
 
-import multiprocessing
 import multiprocessing.process
 import os
 import sys
@@ -23,6 +22,7 @@ from hotlap.interpose.guard import IMPORTS_ANEW, unguarded_main
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.seen import LoaderSeen
 from hotlap.interpose.state import State, changed, has_epochs, state
+from hotlap.loading import start_method
 from hotlap.notes import Note, tell
 from hotlap.picklable import refused_by_pickle
 
@@ -140,12 +140,12 @@ class Workers:
         if where := has_epochs(loader.dataset):
             self._keep_none(watched, f"{where} has a method set_epoch")
         own = watched.own["multiprocessing_context"]
-        used = _method(loader.multiprocessing_context)
+        used = start_method(loader.multiprocessing_context)
         if used not in IMPORTS_ANEW or not (reason := _not_anew(loader)):
             return
-        if _method(own) != used:
+        if start_method(own) != used:
             self._refuse(watched, "multiprocessing_context", reason)
-        if _method(own) in IMPORTS_ANEW and watched.own["num_workers"] == 0:
+        if start_method(own) in IMPORTS_ANEW and watched.own["num_workers"] == 0:
             self._refuse(watched, "num_workers", f"the script's start method is {used}; {reason}")
 
     def _keep_none(self, watched: _Watched, reason: str) -> None:
@@ -226,12 +226,3 @@ def _not_anew(loader: DataLoader[Any]) -> str:
         collate_fn=loader.collate_fn,
         worker_init_fn=loader.worker_init_fn,
     )
-
-
-def _method(context: Any) -> str:
-    """The start method of a loader's context; None is the process's default."""
-    if context is None:
-        # Asking without allow_none would fix the default for good.
-        context = multiprocessing.get_start_method(allow_none=True)
-        context = context or multiprocessing.get_all_start_methods()[0]
-    return str(context if isinstance(context, str) else context.get_start_method())

@@ -12,6 +12,7 @@ import torch
 
 from hotlap.interpose.units import Units
 from hotlap.kept import Kept
+from hotlap.script.ahead import Ahead
 from hotlap.sides import shapes
 
 MOST = 4
@@ -35,7 +36,7 @@ class Holding:
     def __init__(self, units: Units) -> None:
         self._units = units
         self.loader: Any = None
-        self._given: dict[int, Kept] = {}  # not trained on yet
+        self._given = Ahead[Kept](MOST_AHEAD)
         self._found: list[Kept] = []
         self._kept: list[Kept] = []
         self._next = 0
@@ -50,7 +51,7 @@ class Holding:
 
     def keep(self, batch: Any) -> bool:
         """Keep one more; returns whether there are enough, which are held from now on."""
-        kept = self._given.pop(id(batch), None)
+        kept = self._given.take(batch)
         self._found.append(Kept(batch) if kept is None else kept)
         if len(self._found) == MOST:
             alike = len({shapes(one.again()) for one in self._found}) == 1
@@ -61,10 +62,7 @@ class Holding:
     def gives(self, seen: Any, loader: Any, iterator: Any, batch: Any) -> None:
         """A batch has come, and the script has not written to it or taken it apart yet."""
         if not self._kept and torch.is_grad_enabled():
-            self._given.pop(id(batch), None)
-            self._given[id(batch)] = Kept(batch)
-            if len(self._given) > MOST_AHEAD:
-                del self._given[next(iter(self._given))]
+            self._given.put(batch, Kept(batch))
         self._units.gives(seen, loader, iterator, batch)
 
     def asks(self, seen: Any) -> Any:

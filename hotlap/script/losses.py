@@ -2,10 +2,11 @@
 
 As hotlap/losses.py does it for workloads, as far as a script lets it: all random numbers are seeded
 before the script begins, at each pass's begin and each further batch, and again at each unit's
-first forward pass, so that two runs meet the same ones. Its samples stay its own: an augmented one
-has other random numbers in a worker process than in the script's own, and then the batches differ,
-and studies/gate.py compares with the script's own way of loading. Where samples are a function of
-their index alone (`repeatable`, see hotlap/script/repeating.py), they may not differ.
+first forward pass, so that two runs meet the same ones, be they compiled or not. Its samples stay
+its own: an augmented one has other random numbers in a worker process than in the script's own, and
+then the batches differ, and studies/gate.py compares with the script's own way of loading. Where
+samples are a function of their index alone (`repeatable`, see hotlap/script/repeating.py), they may
+not differ.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import torch
 from hotlap.errors import InvalidTrial
 from hotlap.fingerprint import Fingerprint, fingerprint
 from hotlap.interpose.listener import Listener
-from hotlap.losses import STRIDE, distance, nudge, sampled
+from hotlap.losses import STRIDE, distance, draw_as_plain, nudge, sampled
 from hotlap.same_samples import seed_all
+from hotlap.script.ahead import Ahead
 from hotlap.script.follower import ScriptFollower
 from hotlap.script.heard import Heard
 from hotlap.script.repeating import repeats
@@ -37,13 +39,15 @@ class Losses(ScriptFollower):
         self._n_wanted = int(self.job.run["steps"])
         self._losses: list[float] = []
         self._batches: list[Fingerprint] = []
-        self._given: dict[int, Fingerprint] = {}
+        self._given = Ahead[Fingerprint](MOST_AHEAD)
         self._parameters: list[torch.Tensor] = []
         self._before: list[torch.Tensor] = []
         self._first_update: float | None = None
         self._seeded = -1
         self._n_fetched = 0
         self._repeatable = False
+        if "compile_mode" in self.imposed.names | self.imposed.override:
+            draw_as_plain()
         seed_all(self.job.seed)
 
     @property
@@ -74,10 +78,7 @@ class Losses(ScriptFollower):
 
     def given(self, batch: Any) -> None:
         """A batch came; the script may write to it before its unit is done."""
-        self._given.pop(id(batch), None)
-        self._given[id(batch)] = fingerprint(batch)
-        if len(self._given) > MOST_AHEAD:
-            del self._given[next(iter(self._given))]
+        self._given.put(batch, fingerprint(batch))
 
     def before_step(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
@@ -105,7 +106,7 @@ class Losses(ScriptFollower):
         if loss is None:
             raise InvalidTrial("no backward pass from a scalar loss was seen in a step")
         self._losses.append(float(loss.double()))
-        known = self._given.pop(id(batch), None)
+        known = self._given.take(batch)
         self._batches.append(fingerprint(batch) if known is None else known)
         if len(self._losses) >= self._n_wanted or not math.isfinite(self._losses[-1]):
             self._answer()

@@ -83,6 +83,7 @@ class Probe(ScriptFollower):
         self._answer()
 
     def _answer(self) -> None:
+        self.interposition.remove()  # loaders and models are made and asked for the facts, too
         torch.set_grad_enabled(True)
         self.ending.answer("facts", facts=self._facts())
 
@@ -92,7 +93,7 @@ class Probe(ScriptFollower):
         return {
             **toolchain.versions(),
             **toolchain.device_facts(device),
-            "fp16": False,  # there is no safe place for a GradScaler (hotlap/interpose/roots.py)
+            "fp16": False,  # no safe place for a GradScaler (see hotlap/interpose/refusals.py)
             "default_intraop_threads": torch.get_num_threads(),
             "default_interop_threads": torch.get_num_interop_threads(),
             "compiler": toolchain.has_compiler(device),

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from hotlap.errors import InvalidTrial, UserInputError
 from hotlap.interpose.begin import begin
 from hotlap.interpose.imposed import Imposed
-from hotlap.interpose.launch import Script, launch
+from hotlap.interpose.launch import Script, has_safe_path, launch
 from hotlap.job import EventLog, Job
 from hotlap.scratch import Scratch, scratch
 from hotlap.script.ending import Ending
@@ -93,7 +93,8 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
     allow_own_group()
     other_numbers()
     begin(imposed, installed, observe=job.kind == "probe")
-    sys.path.insert(0, "")  # the place that the script's folder takes
+    if not has_safe_path():
+        sys.path.insert(0, "")  # the place that the script's folder takes
     code: Any = 0
     cause: BaseException | None = None
     try:

@@ -3,7 +3,7 @@
 import pytest
 
 from hotlap import environment
-from hotlap.environment import process_environment, variables
+from hotlap.environment import is_set, process_environment, variables
 from hotlap.errors import InvalidTrial
 from hotlap.settings import Settings
 
@@ -45,3 +45,18 @@ def test_an_allocator_that_is_not_installed_is_an_invalid_trial(tmp_path, monkey
     monkeypatch.setattr(environment, "LIBRARY_FOLDERS", (str(tmp_path),))
     with pytest.raises(InvalidTrial, match=f"none was found in {tmp_path}"):
         variables(Settings(allocator="tcmalloc"), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "present", "answer"),
+    [
+        ("OMP_WAIT_POLICY", "PASSIVE", "passive", True),
+        ("OMP_WAIT_POLICY", "PASSIVE", "active", False),
+        ("LD_PRELOAD", "/a/lib.so:own.so", "own.so /a/lib.so", True),
+        ("LD_PRELOAD", "/a/lib.so:own.so", "own.so", False),
+        ("PYTORCH_ALLOC_CONF", "expandable_segments:True", "expandable_segments:true", False),
+    ],
+)
+def test_a_variable_is_set_where_whoever_reads_it_would_find_the_same(name, value, present, answer):
+    assert is_set(name, value, {name: present}) is answer
+    assert not is_set(name, value, {})

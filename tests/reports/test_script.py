@@ -59,6 +59,20 @@ def test_what_the_script_decides_itself(seen):
     assert "it sets cudnn_benchmark=True (train.py:5): its baseline" in found
 
 
+def test_what_stays_as_the_script_has_it_is_not_told_as_something_that_trials_overrule(seen):
+    names = ("deterministic", "cudnn_deterministic", "cudnn_benchmark", "intraop_threads")
+    seen.own = {"deterministic": "/a/train.py:5", "function": "/a/b.py:3"}
+    seen.sets = {name: SetSeen(name, True, "/a/train.py:5") for name in names}
+    found = lines(seen)
+    assert (
+        "it has a wish for determinism (train.py:5) and a function that it compiles, with the "
+        "model in it (b.py:3), which stay" in found
+    )
+    assert "it sets intraop_threads=True (train.py:5): its baseline" in found
+    del seen.sets["intraop_threads"]
+    assert "its baseline" not in lines(seen)
+
+
 @pytest.mark.parametrize(
     ("scratch", "text"),
     [

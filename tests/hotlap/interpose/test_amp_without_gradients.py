@@ -50,3 +50,19 @@ def test_a_reentrant_checkpoint_gives_what_a_plain_call_gives(model):
 def test_an_autocast_of_the_scripts_own_is_not_doubled(model):
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         assert model(X).dtype == torch.bfloat16
+
+
+def test_a_model_that_was_called_for_its_shapes_elsewhere_has_autocast_where_it_trains(interpose):
+    seen = interpose(amp="bf16").seen
+    with torch.device("meta"):
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        assert model(X.to("meta")).shape == (8, 2)
+    model.to_empty(device="cpu")
+    dtypes = []
+    model.register_forward_hook(lambda module, args, out: dtypes.append(out.dtype))
+    model(X)
+    with torch.no_grad():
+        model(X)
+    assert dtypes == [torch.bfloat16] * 2
+    assert seen.roots[0].device == "cpu" and optimizer.param_groups

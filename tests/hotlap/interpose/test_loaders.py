@@ -1,5 +1,6 @@
 """Loader settings reach every DataLoader; what clashes is changed together, the rest is kept."""
 
+import copy
 import gc
 import inspect
 import json
@@ -120,6 +121,25 @@ def test_the_constructor_looks_as_ever_and_a_loader_pickles(interpose):
     assert len(pickle.loads(pickle.dumps(loader))) == 6
 
 
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_loader_whose_workers_only_hotlap_keeps_is_copied_as_ever(interpose, way):
+    interpose(num_workers=1, persistent_workers=True)
+    loader = DataLoader(ROWS, 4)
+    list(loader)
+    kept = loader._iterator
+    twin = way(loader)
+    assert len(list(twin)) == 6 and twin._iterator is None
+    assert loader._iterator is kept and len(list(loader)) == 6
+
+
+def test_a_loader_that_the_script_itself_keeps_the_workers_of_is_as_unwilling_as_ever(interpose):
+    interpose(num_workers=1)
+    loader = DataLoader(ROWS, 4, num_workers=1, persistent_workers=True)
+    list(loader)
+    with pytest.raises(NotImplementedError, match="cannot be pickled"):
+        pickle.dumps(loader)
+
+
 @pytest.mark.parametrize("num_workers", [0, 1])
 @pytest.mark.parametrize("persistent_workers", [False, True])
 def test_the_random_numbers_between_epochs_are_the_plain_script_s(
@@ -216,10 +236,14 @@ def test_a_loader_that_nobody_holds_is_heard_during_its_pass(interpose, num_work
     assert ears.given == [6] * 8
 
 
-def test_a_loader_is_let_go_when_its_pass_is_over(interpose):
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_loader_is_let_go_when_its_pass_is_over_or_broken_off(interpose, whole):
     interpose()
     loader = DataLoader(ROWS, 6, num_workers=1, persistent_workers=True)
-    list(loader)
+    for _ in range(2):
+        for _ in loader:
+            if not whole:
+                break
     iterator = weakref.ref(loader._iterator)
     gc.disable()  # it has to go by itself, and with it its workers
     try:

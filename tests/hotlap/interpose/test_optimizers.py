@@ -1,25 +1,26 @@
 """The optimizer's kernel is chosen before its first step, by hooks; steps are counted."""
 
 import copy
+import io
 
 import pytest
 import torch
 from torch import nn
+
+from hotlap.interpose.reach import reach
+from tests.hotlap.interpose.nets import train
 
 
 def trained(kind=torch.optim.Adam, n_steps=2, **own):
     torch.manual_seed(0)
     model = nn.Linear(4, 2)
     optimizer = kind(model.parameters(), lr=0.1, **own)
-    for _ in range(n_steps):
-        step(model, optimizer)
+    step(model, optimizer, n_steps)
     return model, optimizer
 
 
-def step(model, optimizer):
-    optimizer.zero_grad()
-    model(torch.ones(3, 4)).square().sum().backward()
-    optimizer.step()
+def step(model, optimizer, n_steps=1):
+    train(optimizer, lambda: model(torch.ones(3, 4)).square().sum(), n_steps)
 
 
 @pytest.mark.parametrize("kernel", ["for_loop", "foreach", "fused"])
@@ -107,3 +108,110 @@ def test_an_imposed_default_is_torch_s_own_choice_over_the_script_s(interpose, o
     assert torch.allclose(model.weight, plain.weight, atol=1e-6)
     assert interposition.seen.optimizers[0].own_kernel != "default"
     assert not getattr(optimizer, "_step_supports_amp_scaling", False)
+
+
+class Layered(torch.optim.AdamW):
+    """Its step reads what only its groups say, as layer-wise learning rates do, and draws."""
+
+    def step(self, closure=None):
+        before = [group["lr"] for group in self.param_groups]
+        for group in self.param_groups:
+            group["lr"] *= group["lr_scale"]
+            group["n_seen"].add_(1)
+            group["last"] = torch.rand(1)
+        super().step(closure)
+        for group, lr in zip(self.param_groups, before, strict=True):
+            group["lr"] = lr
+
+
+class Registered(torch.optim.SGD):
+    """Its step knows only parameters that it was told of after its making."""
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                assert self.names[parameter]
+        super().step(closure)
+
+
+def layered(n_steps=3):
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    groups = [
+        {"params": [parameter], "lr_scale": 0.5**i, "n_seen": torch.zeros(())}
+        for i, parameter in enumerate(model.parameters())
+    ]
+    optimizer = Layered(groups, lr=0.1)
+    step(model, optimizer, n_steps)
+    return model, optimizer
+
+
+@pytest.mark.parametrize("imposed", [{}, {"optimizer_kernel": "for_loop"}])
+def test_a_step_that_reads_keys_of_its_own_groups_is_tried_and_nothing_changes(interpose, imposed):
+    plain, before = layered()
+    interposition = interpose(observe=True, **imposed)
+    model, optimizer = layered()
+    assert torch.equal(model.weight, plain.weight) and torch.equal(model.bias, plain.bias)
+    for ours, own in zip(optimizer.param_groups, before.param_groups, strict=True):
+        assert torch.equal(ours["n_seen"], own["n_seen"]) and torch.equal(ours["last"], own["last"])
+        assert ours["foreach"] is (False if imposed else None)
+    assert {"for_loop", "foreach"} <= set(interposition.seen.optimizers[0].kernels)
+    assert interposition.notes == []
+
+
+def test_a_step_that_cannot_be_tried_on_strangers_is_no_error_of_the_script(interpose):
+    interposition = interpose(observe=True, optimizer_kernel="foreach")
+    model = nn.Linear(4, 2)
+    optimizer = Registered(model.parameters(), lr=0.1)
+    optimizer.names = {parameter: name for name, parameter in model.named_parameters()}
+    step(model, optimizer)
+    assert interposition.seen.optimizers[0].kernels and interposition.notes == []
+
+
+def test_a_step_that_calls_the_one_of_its_parent_s_class_is_one_step(interpose):
+    seen = interpose().seen
+    _, optimizer = layered(n_steps=3)
+    assert (seen.n_steps, seen.optimizers[0].n_steps) == (3, 3)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)  # puts its own round the instance's
+    optimizer.step()
+    schedule.step()
+    assert seen.n_steps == 4
+
+
+class Dressed(torch.optim.SGD):
+    """Has all that another optimizer has, and calls no constructor of torch's."""
+
+    def __init__(self, other):
+        self.__dict__.update(vars(other))
+
+
+def read_from_a_file(pair):
+    file = io.BytesIO()
+    torch.save(pair, file)
+    return torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, read_from_a_file])
+def test_an_optimizer_that_is_copied_or_read_from_a_file_is_known(interpose, way):
+    made = trained(n_steps=1)
+    interposition = interpose(optimizer_kernel="foreach", amp="bf16")
+    model, optimizer = way(made)
+    optimizer.load_state_dict(made[1].state_dict())
+    dtypes = []
+    model.register_forward_hook(lambda module, args, out: dtypes.append(out.dtype))
+    step(model, optimizer)
+    seen = interposition.seen
+    assert (seen.n_optimizers_made, seen.n_steps) == (1, 1)
+    assert [root.name for root in seen.roots] == ["Linear"] and dtypes == [torch.bfloat16]
+    assert optimizer.param_groups[0]["foreach"] is True
+    assert reach(seen)["amp"] == ""
+
+
+def test_an_optimizer_that_calls_no_constructor_is_known_from_its_first_step_on(interpose):
+    model, inner = trained(torch.optim.SGD, n_steps=1)
+    seen = interpose(optimizer_kernel="foreach").seen
+    optimizer = Dressed(inner)
+    step(model, optimizer, 2)
+    assert (seen.n_optimizers_made, seen.n_steps) == (1, 2)
+    assert [root.n_forwards for root in seen.roots] == [1]
+    assert optimizer.param_groups[0]["foreach"] is True

@@ -1,11 +1,16 @@
 """A script that compiles by itself: what it compiles runs as ever, and what is imposed is told."""
 
+import copy
+import warnings
+
 import pytest
 import torch
 from torch import nn
 
 from hotlap.interpose import Imposed, reach
 from hotlap.interpose.reach import unreached
+from tests.hotlap.interpose.nets import IMAGES, Net, inputs_of, optimizer_of, train_net
+from tests.hotlap.interpose.nets import train as train_by
 
 X, Y = torch.randn(8, 4, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
 
@@ -40,15 +45,7 @@ def dtypes_of(module):
 
 
 def train(model, loss_of, n_steps=3, optimizer=None):
-    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
-    losses = []
-    for _ in range(n_steps):
-        optimizer.zero_grad()
-        loss = loss_of(X, Y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+    return train_by(optimizer or optimizer_of(model), lambda: loss_of(X, Y), n_steps)
 
 
 def compiled_loss(model, how):
@@ -89,7 +86,7 @@ def test_a_function_that_was_compiled_before_is_traced_as_a_whole_too(interpose)
 def test_a_model_that_is_called_by_itself_first_and_then_within_is_told(interpose):
     seen = interpose(amp="bf16").seen
     model = net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = optimizer_of(model)
     train(model, lambda x, y: nn.functional.cross_entropy(model(x), y), optimizer=optimizer)
     imposed = Imposed.of({"amp": "bf16"})
     assert unreached(imposed, seen) == []
@@ -122,7 +119,7 @@ def test_compiling_that_is_switched_off_hides_no_model(interpose):
 def test_a_model_that_is_compiled_after_its_first_step_keeps_what_is_imposed(interpose):
     seen = interpose(amp="bf16").seen
     model = net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = optimizer_of(model)
     train(model, lambda x, y: nn.functional.cross_entropy(model(x), y), 1, optimizer)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     dtypes = dtypes_of(model[2])
@@ -154,3 +151,73 @@ def test_override_lets_an_imposed_mode_win_over_the_script_s_own(
     assert own == [] and losses[2] < losses[0]
     assert interposition.seen.roots[0].refused == {}
     assert reach(interposition.seen, override=["compile_mode"])["compile_mode"] == ""
+
+
+def test_a_graph_that_the_script_traces_is_of_its_own_model(interpose):
+    seen = interpose(compile_mode="default", amp="bf16").seen
+    model, x = nn.Linear(4, 2), torch.ones(3, 4)
+    optimizer = optimizer_of(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch has other ways by now
+        graph = torch.jit.trace(model, x, check_trace=False)
+    with torch.no_grad():  # else the graph, which holds the parameters, is a root itself
+        assert torch.allclose(graph.eval()(x), nn.functional.linear(x, model.weight, model.bias))
+    assert seen.roots[0].n_forwards == 0 and optimizer.param_groups
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_model_that_the_script_compiles_is_not_compiled_again(interpose, in_place):
+    seen = interpose(compile_mode="default", amp="bf16").seen
+    model = Net()
+    optimizer = optimizer_of(model)
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    if in_place:
+        model.compile(backend=backend)
+        called = model
+    else:
+        called = torch.compile(model, backend=backend)
+    calls = inputs_of(model.out)
+    train_net(called, optimizer)
+    assert __file__ in seen.own["compile"] and "itself" in seen.roots[0].refused["compile_mode"]
+    assert [root.name for root in seen.roots] == ["Net"] and len(graphs) >= 1
+    assert calls[0][1].dtype == torch.bfloat16
+
+
+def test_compiling_in_place_after_the_first_pass_keeps_autocast(interpose):
+    interpose(amp="bf16")
+    model = Net()
+    optimizer = optimizer_of(model)
+    train_net(model, optimizer)
+    graphs = []
+    model.compile(backend=lambda graph, inputs: graphs.append(graph) or graph.forward)
+    assert model(IMAGES)["p"].dtype == torch.float32
+    assert graphs and any(
+        "bfloat16" in str(n.meta.get("example_value")) for n in graphs[0].graph.nodes
+    )
+
+
+@pytest.mark.slow
+def test_an_imposed_compile_runs_the_root_compiled_in_training_only(interpose):
+    from torch._dynamo.utils import counters
+
+    plain, x = Net(), IMAGES
+    model = copy.deepcopy(plain)
+    expected = train_net(plain, optimizer_of(plain))
+    counters.clear()
+    seen = interpose(compile_mode="default").seen
+    optimizer = optimizer_of(model)
+    with torch.no_grad():
+        model(x)
+    assert not counters["stats"]
+    loss = train_net(model, optimizer)
+    assert counters["stats"]["unique_graphs"] == 1
+    assert loss == pytest.approx(expected, rel=1e-5)
+    with torch.no_grad():
+        model(x)
+    assert counters["stats"]["unique_graphs"] == 1
+    assert "compile" not in seen.own

@@ -10,6 +10,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.twins import Twins
+from tests.hotlap.interpose.nets import optimizer_of, train
 
 X = torch.ones(2, 3)
 
@@ -28,17 +29,14 @@ class Heard:
 
 
 @pytest.fixture
-def heard(interpose):
-    listener = Heard()
-    interpose().listen(listener)
-    return listener
+def listener(interpose):
+    heard = Heard()
+    interpose().listen(heard)
+    return heard
 
 
 def trained(model, n_steps=2):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(n_steps):
-        model(X).sum().backward()
-        optimizer.step()
+    train(optimizer_of(model), lambda: model(X).sum(), n_steps)
     return model
 
 
@@ -49,26 +47,26 @@ def looked_at(*modules):
     return modules
 
 
-def test_an_average_that_is_made_before_the_first_step(heard):
+def test_an_average_that_is_made_before_the_first_step(listener):
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
     average, other = copy.deepcopy(model), nn.Sequential(nn.Linear(3, 2))
     trained(model)
-    heard.calls.clear()
+    listener.calls.clear()
     looked_at(average, other)
     average(X)
-    assert heard.calls == [(average, False)]
+    assert listener.calls == [(average, False)]
 
 
-def test_one_that_is_made_later_and_wrapped(heard):
+def test_one_that_is_made_later_and_wrapped(listener):
     model = trained(nn.Linear(3, 1))
     average = AveragedModel(model)
     average.update_parameters(model)
-    heard.calls.clear()
+    listener.calls.clear()
     looked_at(average)
-    assert heard.calls == [(average.module, False)]
+    assert listener.calls == [(average.module, False)]
 
 
-def test_a_copy_can_be_pickled_and_its_parameters_are_its_own(heard):
+def test_a_copy_can_be_pickled_and_its_parameters_are_its_own(listener):
     model = trained(nn.Linear(3, 1))
     twin = pickle.loads(pickle.dumps(copy.deepcopy(model)))
     assert twin.weight is not model.weight
@@ -105,7 +103,7 @@ def test_copies_are_heard_no_more_when_the_interposition_is_taken_away(interpose
     assert compiled.__dict__["_compiled_call_impl"] is own
 
 
-def test_twins_are_looked_for_once_for_the_same_roots(heard, monkeypatch):
+def test_twins_are_looked_for_once_for_the_same_roots(listener, monkeypatch):
     made = []
     plain = Twins.__init__
 

@@ -1,15 +1,11 @@
 """Jobs on scripts that stand in a folder of the test's own."""
 
-import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 from hotlap.job import Job, Window
 from runners.process import ProcessRunner
-
-sys.path.insert(0, str(Path(__file__).parent))  # script_texts.py is no test
 
 QUICK = Window(max_s=0.3, min_s=0.1, block_s=0.02, max_warmup_s=0.5)
 

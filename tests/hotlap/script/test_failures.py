@@ -6,15 +6,11 @@ Kinds of failure that people meet in public projects, each in a script of our ow
 import os
 
 import pytest
-from script_texts import TRAINING
 
 from hotlap.job import Window
 from studies.growth import Limits, growths
-
-
-def ok(found):
-    assert found.outcome == "ok", f"{found.reason}\n{found.traceback}"
-    return found.measurement
+from tests.hotlap.script.found import ok
+from tests.hotlap.script.script_texts import TRAINING
 
 
 def notes(found):

@@ -1,6 +1,6 @@
 """A trial's process is like a new interpreter, though it was forked from one that had begun."""
 
-from script_texts import TRAINING
+from tests.hotlap.script.script_texts import TRAINING
 
 DRAWS = """
 import random

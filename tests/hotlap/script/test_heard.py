@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from script_texts import TRAINING
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from hotlap.interpose.patches import Patches
 from hotlap.script.device import device_of, parameters_device
 from hotlap.script.heard import Heard
 from hotlap.script.skips import Skips
+from tests.hotlap.script.script_texts import TRAINING
 
 SCALED = """
 scaler = torch.amp.GradScaler("cpu", init_scale=4.0)

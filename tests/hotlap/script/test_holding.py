@@ -1,7 +1,8 @@
 """The model alone, on kept batches: they come as the loader gave them, whatever a script does."""
 
 import pytest
-from script_texts import TRAINING
+
+from tests.hotlap.script.script_texts import TRAINING
 
 ONES = TRAINING.replace("torch.randn(64, 8)", "torch.ones(64, 8)")
 LOOP = """

@@ -4,16 +4,11 @@ import os
 import statistics
 
 import pytest
-from script_texts import TRAINING
 
 from hotlap.job import Window
 from runners.process import ProcessRunner
-
-
-def ok(found):
-    assert found.outcome == "ok", f"{found.reason}\n{found.traceback}"
-    return found.measurement
-
+from tests.hotlap.script.found import ok
+from tests.hotlap.script.script_texts import TRAINING
 
 REMOVED = """
 import glob, os, shutil, sys

@@ -2,10 +2,13 @@
 
 import os
 import socket
+import sys
 
-from script_texts import TRAINING
+import pytest
 
 from runners.process import ProcessRunner
+from tests.hotlap.script.conftest import Scripts
+from tests.hotlap.script.script_texts import TRAINING
 
 DISTRIBUTED = """
 import os
@@ -51,11 +54,11 @@ def built(found):
     return next(event for event in found.events if event["event"] == "built")
 
 
-def test_a_script_for_torchrun_with_its_variables(scripts, tmp_path):
+def test_a_script_for_torchrun_with_its_variables(tmp_path):
     variables = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
     variables |= {"MASTER_ADDR": "localhost", "MASTER_PORT": a_free_port()}
     with ProcessRunner(preload=["torch"], env={**os.environ, **variables}) as runner:
-        scripts = type(scripts)(runner, tmp_path)
+        scripts = Scripts(runner, tmp_path)
         facts = scripts.facts(TRAINING + DISTRIBUTED)
         assert [root["name"] for root in facts["script"]["roots"]] == ["DistributedDataParallel"]
         assert facts["n_epoch_steps"] == 8
@@ -71,3 +74,10 @@ def test_a_script_with_hydra_and_its_own_conf(scripts):
     assert facts["optimizer"] == "SGD" and facts["spawn_error"] == ""
     event = built(scripts.run(TRAINING + HYDRA, args=words, settings={"num_workers": 1}))
     assert event["num_workers"] == 1 and event["notes"] == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has no safe path before 3.11")
+def test_with_a_safe_path_no_folder_goes_first(tmp_path):
+    text = "import os, sys\nassert not {'', os.getcwd()} & set(sys.path), sys.path\n" + TRAINING
+    with ProcessRunner(preload=["torch"], env={**os.environ, "PYTHONSAFEPATH": "1"}) as runner:
+        built(Scripts(runner, tmp_path).run(text + "train(100_000)"))

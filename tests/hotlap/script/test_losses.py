@@ -1,12 +1,15 @@
 """Losses of scripts, to compare settings."""
 
-from script_texts import TRAINING
+import pytest
+
+from tests.hotlap.script.script_texts import TRAINING
 
 TRAIN = TRAINING.replace("nn.Tanh()", "nn.Tanh(), nn.Dropout(0.5)") + "train(100)"
 
 
-def losses(scripts, text=TRAIN, n=6, dice=0, **settings):
-    found = scripts.run(text, "losses", settings=settings, run={"steps": n, "dice": dice})
+def losses(scripts, text=TRAIN, n=6, dice=0, override=(), **settings):
+    order = {"settings": settings, "run": {"steps": n, "dice": dice}, "override": list(override)}
+    found = scripts.run(text, "losses", timeout_s=250, **order)
     assert found.outcome == "ok", found.traceback
     return found.events[-1]
 
@@ -38,3 +41,13 @@ def test_another_precision_shows(scripts):
 def test_a_script_that_ends_first_gives_what_it_has(scripts):
     short = TRAIN.replace("train(100)", "train(1)")
     assert 7 <= len(losses(scripts, short, n=50)["losses"]) <= 8
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(800)
+def test_what_is_compiled_draws_the_numbers_of_dropout_that_it_would_draw_plain(scripts):
+    plain = losses(scripts)["losses"]
+    assert losses(scripts, compile_mode="default")["losses"] == pytest.approx(plain, rel=1e-4)
+    own = TRAIN.replace("optimizer =", "model.compile()\noptimizer =")
+    held = losses(scripts, own, override=["compile_mode"])["losses"]
+    assert held == pytest.approx(plain, rel=1e-4)

@@ -1,6 +1,6 @@
 """Facts of scripts, found while they train."""
 
-from script_texts import TRAINING
+from tests.hotlap.script.script_texts import TRAINING
 
 
 def test_a_plain_script_with_its_own_loader_arguments(scripts):
@@ -103,3 +103,27 @@ def test_its_own_layout_and_tf32_are_its_baseline(scripts):
     assert (own["float32_matmul_precision"], own["cudnn_allow_tf32"]) == ("high", False)
     assert own["memory_format"] == "channels_last"
     assert (own["num_workers"], own["persistent_workers"]) == (1, True)
+
+
+def test_what_the_probe_makes_itself_is_not_the_script_s(scripts):
+    text = """
+    import torch
+    from torch.utils.data import DataLoader, IterableDataset
+
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return iter(torch.arange(400.0)[:, None])
+
+    loader = DataLoader(Stream(), batch_size=4)
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    for x in loader:
+        model(x).mean().backward()
+        optimizer.step()
+    """
+    facts = scripts.facts(text)
+    assert facts["stream_sharing"] == "repeated" and facts["sample_wall_s"] is not None
+    (loader,) = facts["script"]["loaders"]
+    assert (loader["dataset"], loader["n_iterators"]) == ("Stream", 1)
+    assert "Stream is a stream" in facts["unreached"]["num_workers"]
+    assert facts["model_called"] and facts["script"]["roots"][0]["name"] == "Linear"

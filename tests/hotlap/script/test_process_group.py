@@ -1,6 +1,6 @@
 """A script that asks for the process group that it has."""
 
-from script_texts import TRAINING
+from tests.hotlap.script.script_texts import TRAINING
 
 
 def test_asking_for_its_own_group_is_no_error(scripts):

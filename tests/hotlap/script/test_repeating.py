@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from script_texts import TRAINING
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, TensorDataset
 
 from hotlap.script.repeating import repeats
+from tests.hotlap.script.script_texts import TRAINING
 
 TRAIN = TRAINING.replace("nn.Tanh()", "nn.Tanh(), nn.Dropout(0.5)") + "train(100)"
 

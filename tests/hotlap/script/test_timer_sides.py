@@ -1,0 +1,39 @@
+"""The loader alone and the model alone, in a script."""
+
+from tests.hotlap.script.found import ok
+from tests.hotlap.script.script_texts import TRAINING
+
+FEW_READS = """
+from torch.utils.data import TensorDataset
+class Few(TensorDataset):
+    n_read = 0
+    def __getitem__(self, i):
+        Few.n_read += 1
+        assert Few.n_read <= 64, "the loader is asked for more"
+        return super().__getitem__(i)
+"""
+
+
+def test_the_model_alone_asks_the_loader_for_nothing_more(scripts):
+    text = FEW_READS + TRAINING.replace("TensorDataset(", "Few(") + "train(100_000)"
+    measured = ok(scripts.run(text, side="compute"))
+    assert sum(block.samples for block in measured.blocks) > 64
+    assert scripts.run(text).outcome == "crash"
+
+
+def test_the_loader_alone_calls_no_model(scripts):
+    few = "n_calls += 1; assert n_calls <= 3; loss = nn"
+    text = TRAINING.replace("loss = nn", few).replace("def train(", "n_calls = 0\ndef train(")
+    text = (
+        text.replace("    for epoch in", "    global n_calls\n    for epoch in") + "train(100_000)"
+    )
+    measured = ok(scripts.run(text, side="loader"))
+    assert measured.side == "loader" and sum(block.steps for block in measured.blocks) > 3
+    assert scripts.run(text).outcome == "crash"
+
+
+def test_a_script_without_a_loader_has_no_sides(scripts):
+    text = "import torch\np = torch.ones(1, requires_grad=True)\no = torch.optim.SGD([p], 0.1)\n"
+    text += "while True:\n    (p * p).sum().backward()\n    o.step()"
+    assert scripts.run(text, side="loader").outcome == "invalid"
+    assert scripts.run(text, side="compute").outcome == "invalid"
