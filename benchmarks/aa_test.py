@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import sys
 import time
@@ -68,8 +69,8 @@ class Answer:
     busy: float
 
     def holds(self, truth: float) -> bool:
-        """Whether the interval holds the truth."""
-        return self.speedup.low <= truth <= self.speedup.high
+        """Whether the interval holds the truth; one without ends, of one round, holds nothing."""
+        return 0 < self.speedup.low <= truth <= self.speedup.high < math.inf
 
 
 class Silent:
