@@ -65,6 +65,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     from hotlap.job import Job, Window, write_text
     from hotlap.settings import Settings
     from runners.open_runner import open_runner
+    from runners.table_check import header_of
     from runners.table_writer import TableWriter
     from studies import provenance, pruners, samplers
 
@@ -120,6 +121,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))
+        here = facts
+        if config.record:  # a table goes on with the facts, and so the space, that it began with
+            facts = {**here, **header_of(place_of(config.record)).get("facts", {})}
         wanted = [
             search_spaces.Knob.from_mapping(knob, asdict(definition))
             for knob, definition in config.search_space.items()
@@ -137,7 +141,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
         if config.record:  # the whole space into a table, and no search
             origin = {"versions": versions, "git_commit": commit, "setup_s": budget.spent()}
-            first_line = {**header(config, name, job, space, facts), **origin}
+            first_line = {**header(config, name, job, space, here), **origin}
             every = [base, expert, *space.grid()]
             n_settings = len({settings.key() for settings in every})
             observer.stage("record", f"{n_settings} settings into {config.record}")
@@ -180,6 +184,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             folder, study, objective.direction, sampler, pruner, identity, replay is not None
         )
         search = studies.Search(ledger, lab, space, budget, studies.PROVE, violations, refuse)
+        if replay is not None:  # whoever judges the search asks what it believes meanwhile
+            replay.ask_best = lambda: next(iter(search.best(1).values()), None)
         plan = studies.Plan(
             n_trials=config.n_trials,
             n_best=config.confirm.n_best,

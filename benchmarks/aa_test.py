@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import sys
 import time
@@ -31,7 +32,7 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.known_work import SPEEDUP  # noqa: E402
-from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
 from benchmarks.neighbour import Neighbour  # noqa: E402
 from hotlap.job import Job, Window  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
@@ -68,8 +69,8 @@ class Answer:
     busy: float
 
     def holds(self, truth: float) -> bool:
-        """Whether the interval holds the truth."""
-        return self.speedup.low <= truth <= self.speedup.high
+        """Whether the interval holds the truth; one without ends, of one round, holds nothing."""
+        return 0 < self.speedup.low <= truth <= self.speedup.high < math.inf
 
 
 class Silent:
@@ -97,10 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    arguments.add_argument("--studies", type=int, default=40, help="of each kind (%(default)s)")
-    arguments.add_argument("--rounds", type=int, default=40, help="the most (%(default)s)")
+    arguments.add_argument("--studies", type=count, default=40, help="of each kind (%(default)s)")
+    arguments.add_argument("--rounds", type=count, default=40, help="the most (%(default)s)")
     arguments.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
-    arguments.add_argument("--neighbours", type=int, help="busy loops (half of the cores)")
+    arguments.add_argument("--neighbours", type=count, help="busy loops (half of the cores)")
     arguments.add_argument("--seed", type=int, default=0)
     given = arguments.parse_args(argv)
     n = given.neighbours or max(1, (os.cpu_count() or 2) // 2)
@@ -155,4 +156,4 @@ def summary(kind: str, answers: Sequence[Answer]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interruptible(main, sys.argv[1:]))

@@ -7,7 +7,7 @@
 Every knob takes effect, each in a worker of its own; the tuner holds no CUDA context; a trial out
 of memory harms nobody; the window's rate is that of the clock on the wall; then two short studies.
 A line for each: PASS, FAIL or SKIP with the reason. The exit code is 0 if nothing fails, 1 if
-something does, 2 on a machine without CUDA.
+something does or all is skipped, 2 on a machine without CUDA.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
 
 from benchmarks.gpu import knobs, studies, trials  # noqa: E402
 from benchmarks.gpu.check import Check, Verdict, failed, skipped  # noqa: E402
-from benchmarks.machine import uptime, versions  # noqa: E402
+from benchmarks.machine import interruptible, uptime, versions  # noqa: E402
 from runners.process import ProcessRunner  # noqa: E402
 
 NO_CUDA = (
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
         counts = run_all(chosen, start + args.deadline)
     print(f"\n{', '.join(f'{n} {status}' for status, n in sorted(counts.items()))}")
     print(f"after:  {uptime()}; {time.monotonic() - start:.0f} s in all")
-    return 1 if counts["FAIL"] or not chosen else 0
+    return 1 if counts["FAIL"] or not counts["PASS"] else 0
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
@@ -118,4 +118,4 @@ def try_one(check: Check, left_s: float) -> Verdict:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(interruptible(main, sys.argv[1:]))

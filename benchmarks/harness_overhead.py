@@ -27,7 +27,7 @@ from typing import Any
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
 from studies.arm import log_interval  # noqa: E402
 
@@ -92,7 +92,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         description=(__doc__ or "").partition("\n\n")[0],
     )
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(DEFAULT))
-    parser.add_argument("--rounds", type=int, default=5, help="fresh processes per workload")
+    parser.add_argument("--rounds", type=count, default=5, help="fresh processes per workload")
     parser.add_argument("--seconds", type=float, default=6.0, help="of the harness, each process")
     parser.add_argument("--block", type=float, default=0.5, help="seconds of a block")
     parser.add_argument("--threads", type=int, default=1, help="OMP_NUM_THREADS")
@@ -151,4 +151,4 @@ def line(name: str, answer: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(interruptible(main, sys.argv[1:]))

@@ -1,7 +1,8 @@
 """Incumbents: what a search would answer at each time, and how good that is in truth.
 
-The incumbent is the settings value with the best rate measured so far, as the search itself knows
-it. How good it is, the table knows (`Table.regret`).
+The incumbent is what the search itself believes to be the best so far: of ours it is asked
+(`Replayed.beliefs`), of a peer it is the best rate measured. How good it is, the table knows
+(`Table.regret`). What comes after the horizon counts for no search.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Incumbents = Sequence[tuple[float, Settings]]
 
 
 def of_trials(trials: Sequence[Played]) -> list[tuple[float, Settings]]:
-    """The incumbents of a search that takes the best measured rate, each settings value's first."""
+    """The incumbents of a peer: it takes the best measured rate, each settings value's first."""
     found: list[tuple[float, Settings]] = []
     best, seen = 0.0, set()
     for trial in trials:
@@ -33,10 +34,15 @@ def of_trials(trials: Sequence[Played]) -> list[tuple[float, Settings]]:
     return found
 
 
-def near_s(table: Table, incumbents: Incumbents) -> float:
-    """Seconds until the incumbent is within `NEAR` of the best, and stays; infinite if never."""
+def near_s(table: Table, incumbents: Incumbents, horizon_s: float) -> float:
+    """Seconds until the incumbent is within `NEAR` of the best, and stays so until `horizon_s`.
+
+    Infinite if it never is.
+    """
     since = math.inf
     for at_s, settings in incumbents:
+        if at_s > horizon_s:
+            break
         if table.regret(settings) > NEAR:
             since = math.inf
         else:

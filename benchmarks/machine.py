@@ -1,10 +1,13 @@
-"""The machine as a benchmark's output states it: load, versions. No torch here."""
+"""What benchmarks share: the machine as their output states it, counts, Ctrl-C. No torch."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
+import sys
 import time
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -12,6 +15,25 @@ ROOT = Path(__file__).resolve().parents[1]
 """The clone."""
 
 PACKAGES = ("torch", "torchvision", "optuna", "mlflow")
+
+
+def count(text: str) -> int:
+    """The type of an option that counts what is measured: of nothing, nothing can be claimed."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+def interruptible(main: Callable[[list[str]], int], argv: list[str]) -> int:
+    """The exit code of `main`; Ctrl-C lets it clean up, and is a word and no traceback."""
+    from conf.interrupt import INTERRUPTED, raise_again  # it takes over as soon as imported
+
+    raise_again()
+    try:
+        return main(argv)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def uptime() -> str:

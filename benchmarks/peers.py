@@ -1,7 +1,9 @@
 """Peers: what a good engineer would write in an afternoon instead of running hotlap.
 
 Each starts one fresh process for each trial, times a fixed window in it after the same warm-up as
-ours, and takes the settings with the best measured rate. They meet the recorded noise of ours, on
+ours, and takes the settings with the best measured rate. How long such a window should be nobody
+knows beforehand, and it decides how many settings can be tried: so each is run with several, from
+ours at its shortest to ours at its longest (`WINDOWS_S`). They meet the recorded noise of ours, on
 the same virtual clock:
 
 - tpe, gp, random: Optuna's samplers with their own defaults, told of every trial;
@@ -10,8 +12,9 @@ the same virtual clock:
 
 What is decided in their favour: they pay nothing for the probe, for Optuna's own thinking and for
 proof; the baseline is their first trial; a knob that means nothing beside the others is not
-suggested (`Space.suggest`); a settings value is never paid twice, its known rate is told again. A
-failed trial is told as a rate of 0, so that the sampler stays away.
+suggested (`Space.suggest`); a settings value is never paid twice, its known rate is told again;
+each is judged by the window that turned out to be its best. A failed trial is told as a rate of 0,
+so that the sampler stays away.
 """
 
 from __future__ import annotations
@@ -23,17 +26,19 @@ from pathlib import Path
 
 import optuna
 
+from benchmarks.judged import space_of
 from hotlap.job import Job, Window
 from hotlap.settings import Settings
 from runners.replay import ReplayRunner
 from runners.table import Table
-from search_spaces import Knob, Space, expert, machine_facts
+from search_spaces import expert, machine_facts
 
 SAMPLED = ("tpe", "gp", "random")
-NAMES = (*SAMPLED, "exhaustive", "expert")
+SEARCHERS = (*SAMPLED, "exhaustive")
+NAMES = (*SEARCHERS, "expert")
 
-FIXED = Window(precision=1e-6)
-"""Our window with its whole length: none is so precise that it ends earlier."""
+WINDOWS_S = (2.0, 4.0, 8.0)
+"""Ours has 2 s at the least, and 8 s at the most where it does not become precise earlier."""
 
 NEVER_S = 1e9
 """No trial is cut off by the study's end: what is not done by then does not count."""
@@ -48,21 +53,30 @@ class Peer:
     Args:
         table: What was recorded.
         seed: Of the sampler, the order and the noise.
+        window_s: How long each trial is timed.
 
     Attributes:
         runner: Where trials run; it has the clock and what was played.
     """
 
-    def __init__(self, table: Table, seed: int) -> None:
+    def __init__(self, table: Table, seed: int, window_s: float) -> None:
         self.runner = ReplayRunner(table, seed, fresh=True)
         self._chance = random.Random(seed)
         self._seed = seed
-        knobs = [Knob.from_mapping(name, knob) for name, knob in table.header["space"].items()]
-        self.space = Space(knobs, table.base)
+        self._window = Window(max_s=window_s, min_s=window_s)
+        self.space = space_of(table)
         self._rates: dict[object, float] = {}
 
+    @property
+    def left(self) -> int:
+        """How many settings values have not been tried."""
+        return len({settings.key() for settings in self.space.grid()} - self._rates.keys())
+
     def run(self, name: str, horizon_s: float) -> ReplayRunner:
-        """Play the peer `name` until all is tried or, but for `exhaustive`, until `horizon_s`."""
+        """Play the peer `name` until all is tried or, but for `exhaustive`, until `horizon_s`.
+
+        An exhaustive search is let run to its end: when that is, is a figure of its own.
+        """
         self.measure(self.space.base)
         tries = self.order() if name == "exhaustive" else self.proposals(name)
         for _ in tries:
@@ -97,7 +111,7 @@ class Peer:
         """Samples per second in one window of a fresh process; 0 if it failed. Paid once."""
         key = settings.key()
         if key not in self._rates:
-            job = Job("peer", settings=settings.to_dict(), window=FIXED)
+            job = Job("peer", settings=settings.to_dict(), window=self._window)
             run = self.runner.run(job, Path(), lambda event: False, NEVER_S)
             self._rates[key] = run.measurement.samples_per_s if run.outcome == "ok" else 0.0
         return self._rates[key]
@@ -118,6 +132,5 @@ def sampler_of(name: str, seed: int) -> optuna.samplers.BaseSampler:
 
 def expert_settings(table: Table) -> Settings:
     """What the expert sets by hand, as in tune.py: the point of the space nearest to the rule's."""
-    peer = Peer(table, 0)
     facts = {**machine_facts(), **table.header.get("facts", {})}
-    return peer.space.nearest(expert(table.base, facts)[0])
+    return space_of(table).nearest(expert(table.base, facts)[0])

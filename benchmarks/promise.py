@@ -35,7 +35,7 @@ from typing import Any
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
 from hotlap.frozen import load_frozen  # noqa: E402
 from hotlap.job import EventReader  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
@@ -134,8 +134,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--models", nargs="+", default=list(WORDS), help="the workloads")
     parser.add_argument("--frozen", nargs="+", help="a frozen file for each; no study is run")
     parser.add_argument("--budget", default="10m", help="of each study")
-    parser.add_argument("--epochs", type=int, default=3, help="that count; one more is trained")
-    parser.add_argument("--runs", type=int, default=3, help="full runs, each in a fresh process")
+    parser.add_argument("--epochs", type=count, default=3, help="that count; one more is trained")
+    parser.add_argument("--runs", type=count, default=3, help="full runs, each in a fresh process")
     parser.add_argument("--folder", type=Path, help="keep studies and runs here; none: nowhere")
     parser.add_argument("--no-sizes", action="store_true", help="the models' own data as it is")
     parser.add_argument("--verbose", action="store_true", help="show what the scripts print")
@@ -143,8 +143,6 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.frozen and len(args.frozen) != len(args.models):
         parser.error(f"{len(args.models)} models and {len(args.frozen)} frozen files; one for each")
-    if min(args.epochs, args.runs) < 1:
-        parser.error("--epochs and --runs take 1 or more")
     return args
 
 
@@ -271,4 +269,4 @@ def _folder(kept: Path | None) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(interruptible(main, sys.argv[1:]))

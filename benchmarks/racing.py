@@ -6,15 +6,16 @@
 Whole studies replayed on recorded tables (docs/tables.md), for many seeds, with the same noise for
 each arm:
 
-- fixed: every trial has its whole window;
+- fixed: every trial has its whole window, 8 s;
+- short: every trial has the shortest window, 2 s, as somebody in a hurry would type it;
 - precise: a window ends as soon as its interval is narrow (`window.precision`);
 - racing: as precise, and a trial ends as soon as it has lost (the default).
 
 First, all arms walk the whole space in one order (`sampler=brute_force`): the clock until its last
 trial is done, then the true rate of what each froze, as the share that it stays behind the table's
-best (regret). Second, the default sampler within one budget: how many settings values each arm
-could try, and the regret. In every arm a trial four times slower than the best one's ends within
-its warm-up, so the figures are what racing adds to that.
+best (regret; 1 for a study that failed). Second, the default sampler within one budget: how many
+settings values each arm could try, and the regret. In every arm a trial four times slower than the
+best one's ends within its warm-up, so the figures are what racing adds to that.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from tempfile import TemporaryDirectory
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.judged import judging  # noqa: E402
+from benchmarks.machine import count, interruptible  # noqa: E402
 from benchmarks.replay_study import Replayed, replay_study  # noqa: E402
 from benchmarks.synthetic_table import write  # noqa: E402
 from benchmarks.trial_overhead import quantile  # noqa: E402
@@ -37,6 +40,7 @@ from runners.table import Table  # noqa: E402
 
 ARMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fixed": ("none", ("window.precision=0.000001",)),
+    "short": ("none", ("window.max_s=2",)),
     "precise": ("none", ()),
     "racing": ("racing", ()),
 }
@@ -55,7 +59,7 @@ def main(argv: list[str]) -> int:
     try:
         with TemporaryDirectory() as folder:
             paths = args.tables or [write(Path(folder) / "synthetic.jsonl")]
-            same = [report(Table.read(path), args.seeds, args.budget_s) for path in paths]
+            same = [report(table, args.seeds, args.budget_s) for table in judging(paths)]
     except UserInputError as error:
         print(error, file=sys.stderr)
         return 2
@@ -68,7 +72,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         prog="python -m benchmarks.racing", description=(__doc__ or "").partition("\n\n")[0]
     )
     parser.add_argument("tables", nargs="*", type=Path, help="recorded tables")
-    parser.add_argument("--seeds", type=int, default=30, help="studies for each arm")
+    parser.add_argument("--seeds", type=count, default=30, help="studies for each arm")
     parser.add_argument("--budget-s", type=float, default=600.0, help="of the second comparison")
     return parser.parse_args(argv)
 
@@ -89,13 +93,21 @@ def report(table: Table, n_seeds: int, budget_s: float) -> bool:
         clock = f"{median(study.searched_s for study in studies):,.0f} s"
         print(f"{arm:18}{clock:>10}{median(saved):>8.0%}{spread:>16}{regrets(studies):>24}")
     print(f"{f'within {budget_s:g} s':18}{'tried':>10}{'':24}{'regret, median, 90 %':>24}")
-    for arm, (pruner, words) in ARMS.items():
-        studies = [
+    within = {
+        arm: [
             replay_study(table, seed, budget_s, pruner=pruner, words=words)
             for seed in range(n_seeds)
         ]
+        for arm, (pruner, words) in ARMS.items()
+    }
+    for arm, studies in within.items():
         tried = f"{median(study.n_tried for study in studies):g}"
         print(f"{arm:18}{tried:>10}{'':24}{regrets(studies):>24}")
+    for arm in ARMS:
+        failed = [study.failed for study in (*walks[arm], *within[arm]) if study.failed]
+        if failed:
+            said = failed[0].strip().splitlines()[-1]
+            print(f"{arm}: {len(failed)} of {2 * n_seeds} studies failed; one: {said}")
     at_median, at_90 = worse(walks["fixed"], walks["racing"])
     same = max(at_median, at_90) <= SAME
     print(
@@ -115,8 +127,14 @@ def walked(table: Table, arm: str, n_seeds: int) -> list[Replayed]:
 
 
 def savings(fixed: Sequence[Replayed], other: Sequence[Replayed]) -> list[float]:
-    """The share of the clock (0..1) that `other` saved until the end of its search, by seed."""
-    return [1 - b.searched_s / a.searched_s for a, b in zip(fixed, other, strict=True)]
+    """The share of the clock (0..1) that `other` saved until the end of its search, by seed.
+
+    Studies that failed have no such end, and nothing is saved by one.
+    """
+    return [
+        0.0 if a.failed or b.failed else 1 - b.searched_s / a.searched_s
+        for a, b in zip(fixed, other, strict=True)
+    ]
 
 
 def worse(fixed: Sequence[Replayed], racing: Sequence[Replayed]) -> tuple[float, float]:
@@ -136,4 +154,4 @@ def regrets(studies: Sequence[Replayed]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(interruptible(main, sys.argv[1:]))

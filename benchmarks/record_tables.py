@@ -3,8 +3,10 @@
     python -m benchmarks.record_tables
     python -m benchmarks.record_tables gpt digits --repeats 3 --folder mine
 
-Each is one command of tune.py, which is printed: typed again it goes on where it ended. Record
-while nothing else runs; on two cores all five take half an hour for each repeat.
+Each is one command of tune.py, which is printed: typed again it goes on where it ended. A table
+that is whole is packed, for benchmarks/search_efficiency.py to find; one that is not leaves an
+earlier packed one alone. Record while nothing else runs; on two cores all five take half an hour
+for each repeat.
 
 The spaces hold the knobs that matter on a CPU, and workloads are small, so that a settings value
 takes some four seconds: many short processes tell more of a noisy machine than a few long ones.
@@ -13,6 +15,7 @@ takes some four seconds: many short processes tell more of a noisy machine than 
 from __future__ import annotations
 
 import argparse
+import gzip
 import shlex
 import subprocess
 import sys
@@ -21,7 +24,10 @@ from pathlib import Path
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from benchmarks.judged import space_of  # noqa: E402
+from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
+from runners.table import Table  # noqa: E402
+from runners.table_check import PACKED  # noqa: E402
 
 WINDOW = (
     "window.min_s=1",
@@ -122,6 +128,30 @@ def command(name: str, folder: Path, repeats: int, n_trials: int | None) -> list
     return [sys.executable, "tune.py", *TABLES[name], *WINDOW, *fixed, *more]
 
 
+def to_its_end(words: list[str]) -> int:
+    """The exit code of a command; one that Ctrl-C meets ends by itself, with what it has to say."""
+    with subprocess.Popen(words, cwd=ROOT) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue
+
+
+def packed(path: Path, repeats: int) -> str:
+    """Pack the table at `path` beside it, if it is whole. Returns a sentence."""
+    table = Table.read(path)
+    wanted = {settings.key(): settings for settings in (table.base, *space_of(table).grid())}
+    n_missing = sum(max(0, repeats - len(table.of(settings))) for settings in wanted.values())
+    if n_missing:
+        return f"{path.name} is not whole: {n_missing} trials are to come; nothing was packed"
+    target = path.with_name(path.name + PACKED)
+    aside = target.with_name(f".{target.name}")
+    aside.write_bytes(gzip.compress(path.read_bytes(), mtime=0))  # no time: equal if equal
+    aside.replace(target)
+    return f"packed into {target}"
+
+
 def main(argv: list[str]) -> int:
     """Record what `argv` asks for; the exit code of the first that failed, or 0."""
     parser = argparse.ArgumentParser(
@@ -129,8 +159,8 @@ def main(argv: list[str]) -> int:
         description=(__doc__ or "").partition("\n\n")[0],
     )
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
-    parser.add_argument("--repeats", type=int, default=2, help="processes for each settings value")
-    parser.add_argument("--n-trials", type=int, help="end each table's session after so many")
+    parser.add_argument("--repeats", type=count, default=2, help="processes a settings value")
+    parser.add_argument("--n-trials", type=count, help="end each table's session after so many")
     parser.add_argument("--folder", type=Path, default=ROOT / "benchmarks" / "tables")
     args = parser.parse_args(argv)
     if unknown := set(args.tables) - set(TABLES):
@@ -139,11 +169,12 @@ def main(argv: list[str]) -> int:
     for name in args.tables or TABLES:
         words = command(name, args.folder.resolve(), args.repeats, args.n_trials)
         print(shlex.join(words), flush=True)
-        if code := subprocess.run(words, cwd=ROOT).returncode:
+        if code := to_its_end(words):
             return code
+        print(packed(args.folder.resolve() / f"{name}.jsonl", args.repeats), flush=True)
     print(f"after:  {uptime()}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(interruptible(main, sys.argv[1:]))

@@ -23,7 +23,7 @@ from conf.prepare import Request, prepare
 from conf.schema import Constraints, TuneConfig
 from conf.session import Session
 from hotlap import frozen
-from hotlap.errors import UserInputError
+from hotlap.errors import StudyFailed, UserInputError
 from hotlap.settings import Settings
 from objectives import violations
 from runners.replay import Played, ReplayRunner
@@ -36,22 +36,29 @@ class Replayed:
     """What a replayed study came to. Times in virtual seconds.
 
     Attributes:
-        winner: The settings that were frozen: the baseline's, if nothing was proven faster.
+        winner: The settings that were frozen: the baseline's, if nothing was proven faster. None
+            if the study failed.
         found_better: Whether something was.
-        regret: By which share (0..1) the winner's true rate stays behind the table's best.
+        regret: By which share (0..1) the winner's true rate stays behind the table's best; 1
+            without a winner.
         speedup: What the study says of its winner, None if nothing was proven.
-        true_speedup: The winner's true rate over the baseline's.
+        true_speedup: The winner's true rate over the baseline's, None if one of the two has none.
         clock_s: The whole study.
         trials: Every trial in order, those of the proof included.
+        beliefs: The best settings so far as the search itself saw them, each with the second from
+            which on it did; the winner is no part of it.
+        failed: Why there is no answer; empty if there is one.
     """
 
-    winner: Settings
+    winner: Settings | None
     found_better: bool
     regret: float
     speedup: float | None
-    true_speedup: float
+    true_speedup: float | None
     clock_s: float
     trials: tuple[Played, ...]
+    beliefs: tuple[tuple[float, Settings], ...]
+    failed: str = ""
 
     @property
     def n_tried(self) -> int:
@@ -78,7 +85,7 @@ def replay_study(
     pruner: str = "racing",
     words: tuple[str, ...] = (),
 ) -> Replayed:
-    """Run one study on `table`.
+    """Run one study on `table`; one that fails, as where its baseline does, is an answer too.
 
     Args:
         table: What was recorded, read from a file.
@@ -90,7 +97,6 @@ def replay_study(
 
     Raises:
         UserInputError: An override is wrong.
-        StudyFailed: The study fails, as where the baseline does.
     """
     config = _config(table.path, sampler, pruner, words)
     config = replace(
@@ -101,21 +107,32 @@ def replay_study(
     )
     table = within_limits(table, config.constraints)
     runner = ReplayRunner(table, seed)
-    with TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        code = tune(replace(config, resume=folder), "", runner)
-        assert code == DONE
-        result = json.loads((Path(folder) / "result.json").read_text())
-        winner = frozen.load(Path(folder) / "frozen.yaml")
+    try:
+        with TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            code = tune(replace(config, resume=folder), "", runner)
+            assert code == DONE
+            result = json.loads((Path(folder) / "result.json").read_text())
+            winner = frozen.load(Path(folder) / "frozen.yaml")
+    except StudyFailed as error:
+        return Replayed(None, False, 1.0, None, None, *_seen(runner), str(error))
     found_better = bool(result["found_better"])
+    rate, base_rate = table.true_rate(winner), table.true_rate(table.base)
     return Replayed(
         winner,
         found_better,
         table.regret(winner),
         result["winner"]["speedup"]["value"] if found_better else None,
-        table.true_rate(winner) / table.true_rate(table.base),
-        runner.clock(),
-        tuple(runner.trials),
+        rate / base_rate if rate > 0 and base_rate > 0 else None,
+        *_seen(runner),
     )
+
+
+def _seen(
+    runner: ReplayRunner,
+) -> tuple[float, tuple[Played, ...], tuple[tuple[float, Settings], ...]]:
+    """The clock, the trials and the beliefs at a study's end."""
+    runner.note_belief()
+    return runner.clock(), tuple(runner.trials), tuple(runner.beliefs)
 
 
 def within_limits(table: Table, constraints: Constraints) -> Table:

@@ -31,10 +31,10 @@ from typing import Any, NoReturn
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import uptime, versions  # noqa: E402
+from benchmarks.machine import count, interruptible, uptime, versions  # noqa: E402
 from benchmarks.rival import grid, judge, venvs  # noqa: E402
-from benchmarks.rival.tuners import TUNERS, Answer, Asking, ask  # noqa: E402
-from benchmarks.rival.verdict import Loop, doubt, misses, table  # noqa: E402
+from benchmarks.rival.tuners import TUNERS, WINDOWED, Answer, Asking, ask  # noqa: E402
+from benchmarks.rival.verdict import Loop, doubts, misses, table  # noqa: E402
 
 Record = dict[str, Any]
 """What --out holds: `sessions`, and `loops`, each with `tuners`, `grid`, `arms`, `rounds`."""
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     save(record, given.out)
     print(f"after:  {uptime()}")
     judged = [loop_of(name, record["loops"][name]) for name in given.loops]
-    for sentence in filter(None, map(doubt, judged)):
+    for sentence in (sentence for loop in judged for sentence in doubts(loop)):
         print(f"doubt: {sentence}")
     missed = [sentence for loop in judged for sentence in misses(loop)]
     for sentence in missed:
@@ -78,7 +78,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--loops", nargs="+", choices=grid.GRIDS, default=list(grid.GRIDS))
     add("--tuners", nargs="+", choices=TUNERS, default=list(TUNERS))
     add("--budget", type=float, default=120, help="seconds of each search (%(default)s)")
-    add("--rounds", type=int, default=9, help="of the judge, for each loop (%(default)s)")
+    add("--rounds", type=count, default=9, help="of the judge, for each loop (%(default)s)")
     add("--seconds", type=float, default=2, help="of a timed block (%(default)s)")
     add("--venvs", type=Path, default=venvs.default_folder(), help="environments (%(default)s)")
     add("--share", action="store_true", help="environments see this interpreter's packages")
@@ -86,8 +86,10 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--judge", type=Path, metavar="FILE", help="judge its settings anew, tune nothing")
     add("--seed", type=int, default=0, help="of all orders")
     given = parser.parse_args(argv)
-    if given.budget < 30 or given.rounds < 1 or given.seconds <= 0:
-        parser.error("--budget takes 30 or more, --rounds 1 or more, --seconds more than 0")
+    if given.budget < 30 or given.rounds < judge.LEAST or given.seconds <= 0:
+        parser.error(
+            f"--budget takes 30 or more, --rounds {judge.LEAST} or more, --seconds more than 0"
+        )
     given.out = (given.judge or given.out).absolute()
     return given
 
@@ -98,19 +100,26 @@ def tune(name: str, one: Record, given: argparse.Namespace, record: Record) -> N
     place.mkdir(parents=True, exist_ok=True)
     how = Asking(given.budget, given.seconds, given.venvs.absolute(), given.share, place)
     for tuner in random.Random(f"{given.seed} {name}").sample(given.tuners, len(given.tuners)):
-        old = one["tuners"].get(tuner)
-        if old and not old["failed"] and old["budget_s"] == given.budget:
+        if is_answered(tuner, one["tuners"].get(tuner), given):
             continue
         answer = ask(tuner, name, how)
         one["tuners"][tuner] = asdict(answer)
         save(record, given.out)
         said = f"no: {answer.failed}" if answer.failed else f"{answer.claimed} {answer.settings}"
         print(f"{name} {tuner}: {answer.minutes:.1f} minutes, {said}", flush=True)
-    if "grid" not in one:
+    if "grid" not in one or one["grid"].get("seconds") != given.seconds:
         begun = time.monotonic()
         points = grid.walk(name, given.seconds, given.seed)
-        one["grid"] = {"points": points, "minutes": (time.monotonic() - begun) / 60}
+        minutes = (time.monotonic() - begun) / 60
+        one["grid"] = {"points": points, "minutes": minutes, "seconds": given.seconds}
         save(record, given.out)
+
+
+def is_answered(tuner: str, old: Record | None, given: argparse.Namespace) -> bool:
+    """Whether the record has an answer of the tuner's to what is asked now."""
+    if old is None or old["failed"] or old["budget_s"] != given.budget:
+        return False
+    return tuner not in WINDOWED or bool(old.get("seconds") == given.seconds)
 
 
 def missing_in(one: Record) -> str:
@@ -166,4 +175,4 @@ def save(record: Record, path: Path) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and what it started ends with it
-    sys.exit(main())
+    sys.exit(interruptible(main, sys.argv[1:]))

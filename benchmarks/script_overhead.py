@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
 from hotlap import frozen  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
 from hotlap.settings import Settings  # noqa: E402
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument("--kinds", nargs="+", choices=STEPS, default=list(STEPS))
-    arguments.add_argument("--rounds", type=int, default=10, help="of each kind (%(default)s)")
+    arguments.add_argument("--rounds", type=count, default=10, help="of each kind (%(default)s)")
     arguments.add_argument("--seed", type=int, default=0)
     given = arguments.parse_args(argv)
     chance = random.Random(given.seed)
@@ -94,4 +94,4 @@ def _text(rate: Rate) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(interruptible(main, sys.argv[1:]))

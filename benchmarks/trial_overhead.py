@@ -32,7 +32,7 @@ from typing import Any
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import ROOT, uptime, versions  # noqa: E402
+from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
 from hotlap.environment import variables  # noqa: E402
 from hotlap.job import EventReader, Job  # noqa: E402
 from hotlap.settings import Settings  # noqa: E402
@@ -101,7 +101,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         prog="python -m benchmarks.trial_overhead",
         description=(__doc__ or "").partition("\n\n")[0],
     )
-    parser.add_argument("--trials", type=int, default=20, help="of each study's search")
+    parser.add_argument("--trials", type=count, default=20, help="of each study's search")
     parser.add_argument("--threads", type=int, default=1, help="OMP_NUM_THREADS")
     parser.add_argument("--no-fresh", action="store_true", help="leave the second study out")
     parser.add_argument("--verbose", action="store_true", help="show what tune.py prints")
@@ -210,4 +210,4 @@ def written(value: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(interruptible(main, sys.argv[1:]))

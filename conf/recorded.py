@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from hotlap.job import Job
     from search_spaces import Space
 
+OF_SCRIPT = ("target", "args", "override", "cwd")
+"""What makes a script the same one: which file, with what, what wins over it, and where."""
+
 TRIED = ("choices", "low", "high", "step", "log", "when", "numerics")
 """Parts of a knob that count: what it requires was known on the machine that recorded it."""
 
@@ -40,6 +43,8 @@ def header(
     workload: dict[str, Any] = {"name": name, "words": config.words}
     if job.script is None:
         workload |= {"function": job.workload, "args": job.args}
+    else:
+        workload["script"] = {part: job.script[part] for part in OF_SCRIPT}
     return {
         "workload": workload,
         "settings": space.base.to_dict(),

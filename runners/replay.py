@@ -8,7 +8,7 @@ own, so that two studies meet the same noise where they try the same settings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -61,6 +61,9 @@ class ReplayRunner:
 
     Attributes:
         trials: What was played, in order.
+        ask_best: Asked before each trial what the study believes to be the best settings so far,
+            None if it does not know any yet; not set, nobody is asked.
+        beliefs: What it answered, each with the virtual second from which on it was so.
     """
 
     recorded = True
@@ -70,6 +73,8 @@ class ReplayRunner:
         self.table = table
         self._fresh = fresh
         self.trials: list[Played] = []
+        self.ask_best: Callable[[], Settings | None] | None = None
+        self.beliefs: list[tuple[float, Settings]] = []
         self._seed = seed
         self._now_s = 0.0
         self._environments = {environment(Settings())}  # the probe starts this server
@@ -91,6 +96,7 @@ class ReplayRunner:
             event = {"event": "facts", "t": self._now_s, "facts": facts}
             watch(event)
             return Run("ok", Measurement(()), events=(event,), folder=folder)
+        self.note_belief()
         settings = Settings.from_dict(job.settings)
         if reason := self._unknown(job, settings):
             return Run("invalid", Measurement(()), reason, folder=folder)
@@ -105,6 +111,17 @@ class ReplayRunner:
         )
         wall_s = self._now_s - start_s
         return Run(outcome, measurement, reason, traceback, tuple(played.events), folder, wall_s)
+
+    def note_belief(self) -> None:
+        """Ask the study what it believes to be the best, and keep the answer if it is new.
+
+        What a trial has told it shows when the next one is ordered, and no virtual time lies
+        between the two.
+        """
+        best = self.ask_best() if self.ask_best else None
+        known = self.beliefs[-1][1].key() if self.beliefs else None
+        if best is not None and best.key() != known:
+            self.beliefs.append((self._now_s, best))
 
     def close(self) -> None:
         """There is nothing to leave behind."""
@@ -171,11 +188,12 @@ class _Playing:
             self._emit({"event": "started"})
             self._pass(row.seconds("startup_s"))
             self._emit(row.event("built"))
-            settled = self._warm_up(trial)
+            warm = row.event("warm")
+            if not self._warm_up(trial):
+                warm["reason"] = "cap"
             if row.outcome == "ok" or row.blocks:
-                warm = row.event("warm")
-                self._emit(warm if settled else {**warm, "reason": "cap"})
-            self._time(trial)
+                self._emit(warm)
+            self._time(trial, warm["reason"] == "settled")
             if row.outcome != "ok":
                 self._pass(row.seconds("wall_s") - (self.now_s - began_s))
                 return row.outcome, str(row.data.get("reason", ""))
@@ -207,8 +225,13 @@ class _Playing:
         self._pass(trial.row.seconds("warmup_s") - counted_s)  # to the end of an epoch
         return True
 
-    def _time(self, trial: VirtualTrial) -> None:
+    def _time(self, trial: VirtualTrial, settled: bool) -> None:
+        """The window: as in a worker it ends early only if all that it measures has come to rest.
+
+        Of a loader's queue the row tells that: drawn blocks have none.
+        """
         window, lost = self._window, trial.row.seconds("lost_share")
+        at_rest = settled and trial.row.rests(window.precision)
         blocks: list[Block] = []
         seconds = 0.0
         for block in trial.blocks():
@@ -221,7 +244,7 @@ class _Playing:
             if len(blocks) < MIN_BLOCKS:
                 continue
             precise = seconds >= window.min_s and steady_rate(blocks).precision <= window.precision
-            if precise or seconds >= window.max_s:
+            if (precise and at_rest) or seconds >= window.max_s:
                 return
 
     def _pass(self, seconds: float) -> None:

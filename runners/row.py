@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
-from hotlap.measurement import Measurement
+from hotlap.measurement import Measurement, used_up_of
 from hotlap.settings import Settings
 from runners.protocol import FAILED, Outcome, Run
 
@@ -79,6 +79,14 @@ class Row:
     def samples_per_s(self) -> float:
         """Its rate from all its blocks; 0 if it did not end well."""
         return self.measurement.samples_per_s if self.outcome == "ok" else 0.0
+
+    def rests(self, precision: float) -> bool:
+        """Whether the loader's queue ran low by no more than `precision` of the window's steps.
+
+        As in hotlap/window.py: a window with blocks of whole epochs has no queue to run low.
+        """
+        used_up, n_steps = used_up_of(self.measurement.blocks, self.measurement.num_workers)
+        return self.measurement.epochs_in_blocks or used_up <= precision * n_steps
 
     def event(self, name: str) -> dict[str, Any]:
         """The event `name` (built, warm, timed or finished) with what the row knows of it."""

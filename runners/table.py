@@ -98,11 +98,12 @@ class Table:
     def regret(self, settings: Settings) -> float:
         """By which share (0..1) the true rate of `settings` stays behind the table's best.
 
-        1 if they break a limit: then they are no answer.
+        1 if they break a limit, fail, or are not in the table: then they are no answer.
         """
-        if not self._keeps(settings):
+        if not self.of(settings) or not self._keeps(settings):
             return 1.0
-        return 1 - self.true_rate(settings) / self.true_rate(self.best)
+        rate = self.true_rate(settings)
+        return 1 - rate / self.true_rate(self.best) if rate > 0 else 1.0
 
     def _keeps(self, settings: Settings) -> bool:
         """Whether `settings` keep the limits in each repeat that ended well."""

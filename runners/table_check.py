@@ -66,6 +66,18 @@ def lines_of(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     return lines, found
 
 
+def header_of(path: Path) -> dict[str, Any]:
+    """The first line of the table that is being recorded at `path`; empty if there is none yet.
+
+    What else may lie there is told by whoever goes on with it (runners/table_writer.py).
+    """
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        line = _object(file.readline().decode(errors="replace"))
+    return {} if line is None or any(_header(line)) else line
+
+
 def _object(raw: str) -> dict[str, Any] | None:
     try:
         line = json.loads(raw)

@@ -99,7 +99,7 @@ ROW = {
     "peak_device_bytes": COUNT, "peak_host_bytes": COUNT, "n_skipped_steps": COUNT,
     "gpu": NUMBERS, "notes": NOTES,
 }  # fmt: skip
-WORKLOAD = {"function": TEXT, "args": MAPPING, "words": TEXTS}
+WORKLOAD = {"function": TEXT, "args": MAPPING, "words": TEXTS, "script": MAPPING}
 KNOB = {
     "choices": CHOICES, "low": BOUND, "high": BOUND, "step": FROM_ONE, "log": SWITCH,
     "when": MAPPING, "numerics": TEXT,

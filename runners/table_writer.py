@@ -27,9 +27,11 @@ from runners.table_check import FORMAT, lines_of
 SAME = ("workload", "settings", "space", "window")
 """Parts of the header that two sessions must have in common to record one table."""
 
-SAME_FACTS = ("cpu", "cores", "device", "device_name", "torch", "cuda")
+SAME_MACHINE = ("cpu", "cores", "device", "device_name", "torch", "cuda")
 """And of the facts: the machine, and the torch on it."""
 
+SAME_FACTS = (*SAME_MACHINE, "model_digest", "dataset_kind")
+"""And what the workload was found to be made of: two projects may both have a `my_job.make`."""
 
 BEGINS = b'{"table": '
 """Every table of ours does."""
@@ -156,6 +158,16 @@ def _opened(path: Path) -> int:
 def _refuse_another(path: Path, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     old, new = _identity(before), _identity(wanted)
     differing = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    elsewhere = [name for name in differing if name in SAME_MACHINE]
+    if elsewhere:
+        changes = "; ".join(
+            f"{name} was {old.get(name, 'not told')} there and is {new.get(name, 'not told')} here"
+            for name in elsewhere
+        )
+        raise UserInputError(
+            f"{path} was recorded on another machine, or with another torch: {changes}. Rates of "
+            "the two cannot be mixed; go on there, or type record=<another file>"
+        )
     if differing:
         changes = "; ".join(
             f"{name} was {old.get(name, 'not there')} and is {new.get(name, 'not there')}"
@@ -174,5 +186,7 @@ def _identity(header: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in header.get(part, {}).items():
             found[f"{part}.{name}"] = value
     found.pop("workload.words", None)
+    script = found.pop("workload.script", None) or {}
+    found |= {f"script.{part}": value for part, value in script.items()}
     facts = header.get("facts", {})
     return found | {name: facts[name] for name in SAME_FACTS if name in facts}

@@ -7,7 +7,7 @@ from search_spaces.hardware import WORDS, machine_facts, words
 from search_spaces.knob import Knob, When
 from search_spaces.numerics import numerics_class
 from search_spaces.space import Space
-from search_spaces.suggest import fingerprint, grid, params_of, size, suggest
+from search_spaces.suggest import grid, params_of, size, suggest
 
 __all__ = [
     "WORDS",
@@ -16,7 +16,6 @@ __all__ = [
     "When",
     "active",
     "expert",
-    "fingerprint",
     "grid",
     "machine_facts",
     "numerics_class",

@@ -9,7 +9,6 @@ from hotlap.settings import Settings
 from search_spaces.knob import Knob, Value
 from search_spaces.suggest import (
     Suggests,
-    fingerprint,
     grid,
     nearest,
     neighbours,
@@ -55,8 +54,3 @@ class Space:
     def size(self) -> int:
         """How many settings there are."""
         return size(self.knobs, self.base)
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for two spaces whose trials fit into one study."""
-        return fingerprint(self.knobs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -90,19 +88,6 @@ def size(knobs: Sequence[Knob], base: Settings | None = None) -> int:
     names = {knob.name for knob in knobs}
     roots = [knob for knob in knobs if not (knob.when and knob.when.knob in names)]
     return prod(_count(knob, knobs) for knob in roots if _is_on(knob, knobs, {}, base))
-
-
-def fingerprint(knobs: Sequence[Knob]) -> str:
-    """Twelve hexadecimal digits, equal for two spaces whose trials fit into one study.
-
-    Choices count, with their order, because Optuna refuses a study whose choices have changed
-    (optuna#2199); the bounds of a range do not, because those may change.
-    """
-    plain = [
-        [knob.name, list(knob.choices) if knob.choices else ["range", knob.log]]
-        for knob in sorted(knobs, key=lambda knob: knob.name)
-    ]
-    return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

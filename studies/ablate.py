@@ -115,6 +115,10 @@ def ablate(
     for group in groups:
         group.arm = Arm(f"without {' + '.join(group.names)}", group.settings, sign=sign)
     n_rounds = rounds.run([arm, *(group.arm for group in groups)], arm)
+    if not arm.rates():
+        why = next(iter(arm.reasons), "no time was left")
+        note = f"nothing to take apart, all of them together failed: {why}"
+        return Ablation(whole, whole, note=note)
     if n_rounds < FEW_ROUNDS:
         rounds_done = f"{n_rounds} round{'s' * (n_rounds > 1)}"
         note = f"{rounds_done} fitted into the time, too few to say what each setting brings"

@@ -60,7 +60,8 @@ def make(
     Args:
         name: tpe, gp, random or brute_force.
         seed: Of its random numbers; None for another search each time.
-        n_startup_trials: So many trials are drawn at random first (tpe, gp).
+        n_startup_trials: Until so many trials have ended, whoever proposed them (the baseline, the
+            expert and descent too), tpe and gp draw at random; for gp those with a value count.
         constraints_of: What tells tpe and gp of limits, for an Optuna before 5 (see `constrain`).
 
     Raises:

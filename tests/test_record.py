@@ -7,6 +7,7 @@ import time
 import pytest
 
 from runners.table import Table
+from search_spaces.auto import auto_values
 from tests.conftest import LIMIT_S
 
 RECORD = (
@@ -58,6 +59,33 @@ def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(tmp_path, start
     code, out, err = start(tmp_path, *RECORD, "model.width=32").finish()
     assert code == 2 and "workload.args" in err and "record=<another file>" in err
     assert path.read_text().splitlines() == after
+
+
+def test_a_recording_goes_on_with_the_facts_that_it_began_with(tmp_path, start):
+    """Facts are measured, and another session measures others: those of the table hold."""
+    path = tmp_path / "table.jsonl"
+    words = [word for word in RECORD if "num_workers" not in word]
+    code, out, err = start(tmp_path, *words, "n_trials=1").finish()
+    assert code == 0, out + err
+    first, _, rest = path.read_text().partition("\n")
+    header = json.loads(first)
+    # As if the samples had waited for a busy disk when the recording began.
+    header["facts"] |= {"sample_cpu_s": 1e-3, "sample_wall_s": 4e-3}
+    choices = list(auto_values("num_workers", header["facts"]))
+    assert choices != header["space"]["num_workers"]["choices"]
+    header["space"]["num_workers"]["choices"] = choices
+    path.write_text(json.dumps(header) + "\n" + rest)
+
+    code, out, err = start(tmp_path, *words, "n_trials=1").finish()
+    assert code == 0, out + err
+    table = Table.read(path)
+    assert len(table.rows) == 2 and table.header == header
+
+    header["facts"]["cpu"] = "another one"
+    path.write_text(json.dumps(header) + "\n" + rest)
+    code, out, err = start(tmp_path, *words, "n_trials=1").finish()
+    assert code == 2 and "was recorded on another machine" in err, out + err
+    assert "cpu was another one there and is" in err
 
 
 def test_a_table_made_by_hand_needs_neither_facts_nor_words(tmp_path, start):

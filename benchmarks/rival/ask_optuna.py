@@ -40,7 +40,8 @@ def main(loop, grid, budget_s, seconds):
                 rates[key] = 0.0
         study.tell(trial, rates[key])
     best, default = max(rates, key=rates.get), rates[json.dumps(changed(first))]
-    return {"settings": json.loads(best), "speedup": rates[best] / default, "trials": len(rates)}
+    speedup = rates[best] / default if default else None  # the default itself failed
+    return {"settings": json.loads(best), "speedup": speedup, "trials": len(rates)}
 
 
 if __name__ == "__main__":

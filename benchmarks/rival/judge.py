@@ -23,13 +23,17 @@ from benchmarks.rival.start import BlockFailed, changed, measure
 DEFAULT, CONTROL, GRID = "default", "control", "grid's best"
 RESAMPLES = 10_000
 
+LEAST = 6
+"""Of fewer rounds nothing is told: the smallest and the largest of n ratios, between which any
+interval of the median lies, hold it in 1 - 2^(1 - n) of the cases, and that is 95 % from six on."""
+
 Round = dict[str, float | None]
 """Arm -> samples per second, None where the block failed."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A speedup: the median over rounds, with its 95 % interval; nan if no round has it."""
+    """A speedup: the median over rounds, with its 95 % interval; nan if too few rounds have it."""
 
     value: float
     low: float
@@ -70,12 +74,18 @@ def ratio(rounds: Sequence[Round], arm: str, other: str = DEFAULT, seed: int = 0
     """How many times faster `arm` is than `other` in the same round.
 
     The median over the rounds that have both, and the percentile bootstrap's 95 % interval of it
-    (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
+    (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). Nothing is known of
+    an arm that failed so often that fewer than `LEAST` are left.
     """
     pairs = [(one.get(arm), one.get(other)) for one in rounds]
     found = np.array([mine / theirs for mine, theirs in pairs if mine and theirs])
-    if not len(found):
+    if len(found) < LEAST:
         return Ratio(float("nan"), float("nan"), float("nan"))
     drawn = np.random.default_rng(seed).choice(found, (RESAMPLES, len(found)))
     low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
     return Ratio(float(np.median(found)), float(low), float(high))
+
+
+def n_failed(rounds: Sequence[Round], arm: str) -> int:
+    """In how many rounds the arm's block gave no rate."""
+    return sum(not one.get(arm) for one in rounds)

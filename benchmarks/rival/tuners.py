@@ -31,6 +31,9 @@ OURS = "hotlap"
 RIVALS = ("pytorch-autotune", "train-doctor", "optuna")
 TUNERS = (OURS, *RIVALS)
 
+WINDOWED = ("optuna",)
+"""Tuners whose trials are the judge's own blocks: another length of them is another search."""
+
 LATE = 10
 """A tuner that takes so many times the budget is ended. train-doctor has no budget of its own."""
 
@@ -46,6 +49,7 @@ class Answer:
         high: The upper end.
         minutes: Wall clock from its command to its answer.
         budget_s: What it was given.
+        seconds: Of a block of the judge's at that time, see `WINDOWED`.
         failed: Why there is no answer; empty if there is one.
     """
 
@@ -55,6 +59,7 @@ class Answer:
     high: float | None = None
     minutes: float = 0.0
     budget_s: float = 0.0
+    seconds: float = 0.0
     failed: str = ""
 
 
@@ -84,6 +89,7 @@ class NoAnswer(Exception):
 def ask(tuner: str, loop: str, how: Asking) -> Answer:
     """The answer of `tuner` about `loop`; a failure is an answer too."""
     begun = time.monotonic()
+    given = {"budget_s": how.budget_s, "seconds": how.seconds}
     try:
         python = Path(sys.executable)
         if tuner != OURS:
@@ -92,13 +98,13 @@ def ask(tuner: str, loop: str, how: Asking) -> Answer:
         settings, claim = _ASK[tuner](loop, python, how)
         known = changed(settings)
     except CannotInstall as error:
-        return Answer(budget_s=how.budget_s, failed=f"cannot be installed: {error}")
+        return Answer(**given, failed=f"cannot be installed: {error}")
     except (NoAnswer, HotlapError, ValueError, OSError) as error:
-        return Answer(minutes=_minutes(begun), budget_s=how.budget_s, failed=str(error))
+        return Answer(minutes=_minutes(begun), **given, failed=str(error))
     except (KeyError, TypeError, AttributeError) as error:  # the shape of another release
         why = f"its answer has no {error}" if isinstance(error, KeyError) else str(error)
-        return Answer(minutes=_minutes(begun), budget_s=how.budget_s, failed=why)
-    return Answer(known, *claim, minutes=_minutes(begun), budget_s=how.budget_s)
+        return Answer(minutes=_minutes(begun), **given, failed=why)
+    return Answer(known, *claim, minutes=_minutes(begun), **given)
 
 
 Claim = tuple[float | None, float | None, float | None]

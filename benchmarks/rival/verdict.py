@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.rival.judge import CONTROL, DEFAULT, GRID, Ratio, Round, ratio
+from benchmarks.rival.judge import (
+    CONTROL,
+    DEFAULT,
+    GRID,
+    LEAST,
+    Ratio,
+    Round,
+    n_failed,
+    ratio,
+)
 from benchmarks.rival.tuners import OURS, Answer
 
 SHARE = 0.95
@@ -42,6 +51,11 @@ class Loop:
         """Of what the grid's best reaches in the same rounds."""
         return ratio(self.rounds, arm, GRID)
 
+    def failures(self, arm: str) -> str:
+        """In how many rounds it failed, in words; empty if in none."""
+        n = n_failed(self.rounds, arm)
+        return f"failed in {n} of {len(self.rounds)} rounds" if n else ""
+
     def rivals(self) -> list[str]:
         """The other tuners that gave an answer."""
         return [name for name, one in self.answers.items() if name != OURS and not one.failed]
@@ -55,20 +69,26 @@ def misses(loop: Loop) -> list[str]:
     if ours.failed:
         return [f"{loop.name}: ours gave no answer: {ours.failed}"]
     mine, share = loop.speedup(OURS), loop.share(OURS)
+    failures = loop.failures(OURS)
     if math.isnan(mine.value):
-        return [f"{loop.name}: the judge has no round with ours"]
-    found = []
+        few = f"fewer than {LEAST} rounds tell of ours"
+        return [f"{loop.name}: {few}{f', which {failures}' if failures else ''}"]
+    found = [f"{loop.name}: what ours has frozen {failures}"] if failures else []
     for name in loop.rivals():
         theirs = loop.speedup(name)
+        if math.isnan(theirs.value):
+            continue  # its settings do not even run, as the table says
         if theirs.low > mine.high:
             found.append(f"{loop.name}: {name} is first with {_text(theirs)}, ours {_text(mine)}")
-        elif not mine.low > theirs.high and not share.high >= 1:
+        elif not mine.low > theirs.high and share.high < 1:
             found.append(f"{loop.name}: not apart from {name}, and below the grid's best")
         too_long = round(ours.minutes, 1) > round(loop.answers[name].minutes, 1)
         if theirs.high >= mine.low and too_long:
             minutes = f"{loop.answers[name].minutes:.1f} minutes, ours {ours.minutes:.1f}"
             found.append(f"{loop.name}: {name} does as well in {minutes}")
-    if not share.value >= SHARE:
+    if math.isnan(share.value):
+        found.append(f"{loop.name}: no share of the grid's best is known: it {loop.failures(GRID)}")
+    elif share.value < SHARE:
         found.append(f"{loop.name}: {share.value:.1%} of the grid's best, not {SHARE:.0%}")
     if ours.low is not None and ours.high is not None and not ours.low <= mine.value <= ours.high:
         claim = f"{ours.claimed:.2f}x [{ours.low:.2f}, {ours.high:.2f}]"
@@ -100,12 +120,15 @@ def claim_of(answer: Answer) -> str:
     return f"{said} [{answer.low:.2f}, {answer.high:.2f}]"
 
 
-def doubt(loop: Loop) -> str:
-    """A sentence if the default beside itself does not come out as 1; else nothing."""
+def doubts(loop: Loop) -> list[str]:
+    """A sentence for each arm that failed, and if the default beside itself is not 1."""
+    arms = (DEFAULT, CONTROL, *loop.rivals(), GRID)
+    found = [f"{loop.name}: {arm} {loop.failures(arm)}" for arm in arms if loop.failures(arm)]
     control = loop.speedup(CONTROL)
-    if math.isnan(control.value) or control.low <= 1 <= control.high:
-        return ""
-    return f"{loop.name}: {DEFAULT} beside itself is {_text(control)}; judge again when it is quiet"
+    if not math.isnan(control.value) and not control.low <= 1 <= control.high:
+        beside = f"{DEFAULT} beside itself is {_text(control)}"
+        found.append(f"{loop.name}: {beside}; judge again when it is quiet")
+    return found
 
 
 def written(settings: Mapping[str, Any]) -> str:
@@ -121,7 +144,10 @@ def _line(
     share = loop.share(arm)
     took = "-" if minutes is None else f"{minutes:.1f}"
     part = "-" if math.isnan(share.value) else f"{share.value:.1%}"
-    return (name, _text(loop.speedup(arm)), claim, part, took, written(settings))
+    judged = _text(loop.speedup(arm))
+    if failures := loop.failures(arm):
+        judged += f" ({failures})"
+    return (name, judged, claim, part, took, written(settings))
 
 
 def _text(one: Ratio) -> str:

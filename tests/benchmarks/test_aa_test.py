@@ -1,3 +1,4 @@
+import math
 import os
 import subprocess
 import sys
@@ -23,6 +24,11 @@ def test_a_difference_where_there_is_none_is_wrong_and_an_interval_that_misses_t
     assert "said faster 1 of 3, slower 1; the interval holds 1 in 1 of 3" in summary(
         "quiet", answers
     )
+
+
+def test_an_interval_without_ends_holds_nothing():
+    one_round = Answer(Rate(1.0, 0.0, math.inf), 1, 0.1)
+    assert wrong("quiet", [one_round]) == 1
 
 
 def test_a_neighbour_comes_and_goes_and_leaves_nothing_behind():

@@ -117,5 +117,10 @@ def test_a_check_that_raises_fails_and_the_others_go_on(capsys):
     assert "FAIL bad: ValueError: no such thing" in capsys.readouterr().out
 
 
+def test_where_all_is_skipped_no_promise_holds(capsys):
+    assert gpu_check.main(["--device", "cpu", "--deadline", "0"]) == 1
+    assert "SKIP" in capsys.readouterr().out
+
+
 def _passes(timeout_s):
     return passed("fine")

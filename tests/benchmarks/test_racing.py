@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import replace
 
@@ -29,14 +30,14 @@ def in_order(study):
 
 def test_all_arms_walk_through_the_same_trials_in_the_same_order(table, walks):
     for seed in range(2):
-        orders = [in_order(studies[seed]) for studies in walks.values()]
-        assert orders[0] == orders[1] == orders[2] and len(orders[0]) == 36
+        first, *others = [in_order(studies[seed]) for studies in walks.values()]
+        assert len(first) == 36 and others == [first] * 3
 
 
 def test_racing_saves_clock_and_gives_the_same_answer(walks):
     saved = {arm: racing.savings(walks["fixed"], studies) for arm, studies in walks.items()}
     assert saved["fixed"] == [0.0, 0.0]
-    assert all(share > 0.05 for share in saved["precise"])
+    assert all(share > 0.05 for arm in ("precise", "short") for share in saved[arm])
     assert all(r > p + 0.05 for r, p in zip(saved["racing"], saved["precise"], strict=True))
     assert max(racing.worse(walks["fixed"], walks["racing"])) <= racing.SAME
 
@@ -50,7 +51,12 @@ def test_two_answers_of_ten_that_are_far_off_are_seen_at_the_90_percent_quantile
     assert racing.worse(studies(*good), studies(*good)) == (0.0, 0.0)
 
 
-def test_windows_are_whole_in_the_fixed_arm(walks):
+def test_windows_are_whole_in_the_fixed_arm_and_the_shortest_in_the_short_one(walks):
+    lengths_s = [
+        [t.end_s - t.start_s for t in walks[arm][0].trials if t.outcome == "ok"]
+        for arm in ("fixed", "short")
+    ]
+    assert all(5 < fixed - short < 7 for fixed, short in zip(*lengths_s, strict=False))
     ran = {t.settings.key(): t for t in reversed(walks["fixed"][0].trials) if t.outcome == "ok"}
     assert min(t.end_s - t.start_s for t in ran.values()) > 8.0
 
@@ -60,10 +66,34 @@ def test_the_command_prints_both_comparisons_and_says_that_a_table_is_synthetic(
     out = capsys.readouterr().out
     assert "SYNTHETIC table synthetic.jsonl: synthetic, 36 settings, 1 seeds" in out
     assert (
-        re.findall(r"^(fixed|precise|racing) .*%$", out, re.MULTILINE)
-        == ["fixed", "precise", "racing"] * 2
+        re.findall(r"^(fixed|short|precise|racing) .*%$", out, re.MULTILINE)
+        == ["fixed", "short", "precise", "racing"] * 2
     )
     assert "claim: at most 1% each: kept" in out
+
+
+def test_studies_that_fail_are_counted_and_end_nothing(table, tmp_path, capsys):
+    first, _, rest = table.path.read_text().partition("\n")
+    path = tmp_path / "slow.jsonl"
+    path.write_text(json.dumps({**json.loads(first), "setup_s": 100.0}) + "\n" + rest)
+    assert racing.main(["--seeds", "1", "--budget-s", "90", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert len(re.findall(r"^\w+: 1 of 2 studies failed; one: \w", out, re.MULTILINE)) == 4
+    assert out.count("100.0%, 100.0%") == 4
+
+
+def test_nothing_is_saved_by_a_study_that_failed(walks):
+    fixed, racing_ = walks["fixed"][0], walks["racing"][0]
+    failed = replace(racing_, failed="no baseline", trials=())
+    assert racing.savings([fixed, failed, fixed], [failed, racing_, fixed]) == [0.0, 0.0, 0.0]
+
+
+def test_a_baseline_that_failed_once_judges_nothing(tmp_path, capsys):
+    path = write(tmp_path / "table.jsonl", knobs=("memory_format",))
+    failed = {"settings": {}, "outcome": "oom", "reason": "no memory"}
+    path.write_text(f"{path.read_text()}{json.dumps(failed)}\n")
+    assert racing.main([str(path)]) == 2
+    assert "its baseline ended as oom in 1 of 3 lines" in capsys.readouterr().err
 
 
 def test_a_damaged_table_is_told_with_code_2(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """Whole studies by tune.py's own course, on a synthetic table."""
 
+import json
 import statistics
 
 import pytest
@@ -51,6 +52,23 @@ def test_the_search_ends_with_the_last_new_settings_value(table):
     before = {t.settings.key() for t in study.trials if t.end_s <= study.searched_s}
     assert late and all(trial.settings.key() in before for trial in late)
     assert study.n_tried == len(before)
+
+
+def test_a_study_that_fails_is_an_answer_with_its_reason(table):
+    study = replay_study(table, 0, 3)  # its probe alone takes longer
+    assert study.winner is None and not study.found_better and study.true_speedup is None
+    assert study.regret == 1.0 and "budget" in study.failed
+    assert replay_study(table, 0, 300).failed == ""
+
+
+def test_a_baseline_that_fails_at_times_has_no_true_speedup(tmp_path):
+    path = write(tmp_path / "table.jsonl", knobs=("memory_format",))
+    failed = {"settings": {}, "outcome": "crash", "reason": "SIGSEGV", "wall_s": 3.0}
+    path.write_text(f"{path.read_text()}{json.dumps(failed)}\n")
+    studies = [replay_study(Table.read(path), seed, 120) for seed in range(6)]
+    ended = [study for study in studies if not study.failed]
+    assert 0 < len(ended) < len(studies)  # one in three meets the line that failed
+    assert all(study.true_speedup is None for study in studies)
 
 
 def test_nothing_is_written_to_the_current_folder_or_the_screen(

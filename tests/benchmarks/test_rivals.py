@@ -20,7 +20,7 @@ def asked(monkeypatch):
         said.append((tuner, loop))
         if tuner == "train-doctor":
             return Answer(minutes=0.1, budget_s=how.budget_s, failed="cannot be installed: x")
-        return Answer({"amp": "bf16"}, 2.0, 1.9, 2.1, 1.0, how.budget_s)
+        return Answer({"amp": "bf16"}, 2.0, 1.9, 2.1, 1.0, how.budget_s, how.seconds)
 
     def walk(loop, seconds, seed):
         said.append(("grid", loop))
@@ -41,38 +41,65 @@ def run(tmp_path, *words):
 
 
 def test_a_run_tunes_judges_prints_and_keeps_everything(asked, tmp_path, capsys):
-    assert run(tmp_path, "--rounds", "3") == 0
+    assert run(tmp_path, "--rounds", "7") == 0
     out = capsys.readouterr().out
     assert "2.000x [2.000, 2.000]  2.00x [1.90, 2.10]  100.0%" in out
     assert "no: cannot be installed: x" in out and "missed: none" in out
     assert out.count("load average") == 2
     kept = json.loads((tmp_path / "r.json").read_text())
-    assert len(kept["loops"]["convnet"]["rounds"]) == 3
+    assert len(kept["loops"]["convnet"]["rounds"]) == 7
     assert kept["sessions"][0]["versions"].startswith("python")
 
 
 def test_a_second_run_goes_on_and_asks_only_those_without_an_answer(asked, tmp_path):
-    run(tmp_path, "--rounds", "2")
+    run(tmp_path, "--rounds", "6")
     asked.clear()
-    run(tmp_path, "--rounds", "3")
+    run(tmp_path, "--rounds", "7")
     assert asked == [("train-doctor", "convnet"), ("round", "convnet")]
 
 
 def test_another_budget_asks_anew_and_other_arms_are_judged_anew(asked, tmp_path, monkeypatch):
-    run(tmp_path, "--rounds", "2", "--tuners", "hotlap")
+    run(tmp_path, "--rounds", "6", "--tuners", "hotlap")
     asked.clear()
     answer = Answer({"amp": "bf16", "num_workers": 1}, 2.0, 1.9, 2.1, 1.0, 60.0)
     monkeypatch.setattr(rivals, "ask", lambda *_: answer)
-    run(tmp_path, "--rounds", "2", "--tuners", "hotlap", "--budget", "60")
-    assert asked == [("round", "convnet")] * 2
+    run(tmp_path, "--rounds", "6", "--tuners", "hotlap", "--budget", "60")
+    assert asked == [("round", "convnet")] * 6
+
+
+def test_other_blocks_are_another_grid_and_another_search_of_those_that_use_them(asked, tmp_path):
+    run(tmp_path, "--rounds", "6")
+    asked.clear()
+    run(tmp_path, "--rounds", "6", "--seconds", "1")
+    assert [who for who, _ in asked if who != "round"] in (
+        ["optuna", "train-doctor", "grid"],  # the one because of the blocks, the other has none
+        ["train-doctor", "optuna", "grid"],
+    )
+    assert asked.count(("round", "convnet")) == 6
+    kept = json.loads((tmp_path / "r.json").read_text())["loops"]["convnet"]
+    assert kept["grid"]["seconds"] == kept["tuners"]["optuna"]["seconds"] == kept["seconds"] == 1
+
+
+def test_settings_that_fail_in_most_rounds_are_no_first_place(asked, tmp_path, monkeypatch, capsys):
+    played = []
+
+    def one_round(loop, settings, seconds, chance):
+        played.append(loop)
+        rates = dict.fromkeys(settings, 10.0)
+        return rates | {"hotlap": 20.0 if len(played) == 1 else None}
+
+    monkeypatch.setattr(judge, "one_round", one_round)
+    assert run(tmp_path, "--rounds", "9") == 1
+    out = capsys.readouterr().out
+    assert "missed: convnet: fewer than 6 rounds tell of ours, which failed in 8 of 9 rounds" in out
 
 
 def test_the_judge_alone_tunes_nothing_and_begins_anew(asked, tmp_path):
-    run(tmp_path, "--rounds", "2")
+    run(tmp_path, "--rounds", "6")
     asked.clear()
-    words = ["--loops", "convnet", "--rounds", "2", "--judge", str(tmp_path / "r.json")]
+    words = ["--loops", "convnet", "--rounds", "6", "--judge", str(tmp_path / "r.json")]
     assert rivals.main(words) == 0
-    assert asked == [("round", "convnet")] * 2
+    assert asked == [("round", "convnet")] * 6
 
 
 def test_the_judge_alone_needs_answers(asked, tmp_path, capsys):
@@ -89,7 +116,7 @@ def test_a_missed_target_ends_with_1_and_its_sentence(asked, tmp_path, monkeypat
         "ask",
         lambda tuner, loop, how: slow if tuner == "hotlap" else Answer({"amp": "bf16"}, 2.0),
     )
-    assert run(tmp_path, "--rounds", "2") == 1
+    assert run(tmp_path, "--rounds", "6") == 1
     out = capsys.readouterr().out
     assert "missed: convnet: optuna is first with 2.000x [2.000, 2.000], ours 1.000x" in out
     assert "missed: convnet: 50.0% of the grid's best, not 95%" in out
@@ -117,3 +144,6 @@ def test_options_that_make_no_sense_are_refused(capsys):
     with pytest.raises(SystemExit):
         rivals.arguments(["--budget", "3"])
     assert "--budget takes 30 or more" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        rivals.arguments(["--rounds", "5"])
+    assert "--rounds 6 or more" in capsys.readouterr().err

@@ -5,7 +5,11 @@ import json
 import pytest
 
 from benchmarks.synthetic_table import write
+from conf.recorded import header
 from conf.workload import job_of, script_of
+from hotlap.job import Job
+from hotlap.settings import Settings
+from search_spaces import Space
 
 
 @pytest.fixture
@@ -51,6 +55,21 @@ def test_a_table_of_a_script_keeps_its_words_and_is_played_without_it(ask, tmp_p
     (config,) = ask("runner=replay", "runner.table=table.jsonl").configs
     assert config.name == "train" and config.words == words
     assert script_of(config) is None and job_of(config) == ("train", {})
+
+
+def test_the_first_line_of_a_recording_says_which_script_it_is_about(ask, tmp_path):
+    (tmp_path / "train.py").write_text("raise SystemExit('a script was run')\n")
+    words = ["script=train.py", "override=[amp]", "record=t.jsonl", "sampler=brute_force"]
+    (config,) = ask(*words, "--", "--lr", "0.1").configs
+    job = Job("", script=script_of(config))
+    workload = header(config, "train", job, Space([], Settings()), {})["workload"]
+    assert workload["script"] == {
+        "target": str(tmp_path / "train.py"),
+        "args": ["--lr", "0.1"],
+        "override": ["amp"],
+        "cwd": str(tmp_path),
+    }
+    assert "function" not in workload
 
 
 def test_a_script_beside_a_replay_is_refused(ask, table):

@@ -134,6 +134,33 @@ def test_a_shorter_cap_ends_warm_up_as_in_a_worker():
     assert len(run.measurement.warmup) == 8 and run.measurement.settled
 
 
+def n_blocks(line, **window):
+    settings = Settings.from_dict(line["settings"])
+    run = ReplayRunner(made(line)).run(job(settings, **window), NOWHERE, never, 100)
+    return len(run.measurement.blocks)
+
+
+def test_a_window_ends_early_only_where_a_workers_would():
+    worker = Settings(num_workers=1)
+    drained = [block(n_ready=20 - i) for i in range(9)]  # a fifth of what is taken is not made
+    assert n_blocks(row()) == n_blocks(row(settled=True)) == 4
+    assert n_blocks(row(settled=False)) == 16
+    assert n_blocks(row(warmup_blocks=[block()] * 8), max_warmup_s=1.5) == 16  # its cap ends it
+    assert n_blocks(row(worker, blocks=drained)) == 13  # of half a second and a quarter more
+    assert n_blocks(row(worker, blocks=drained, epochs_in_blocks=True)) == 4
+    assert n_blocks(row(worker, blocks=[block(n_ready=2)] * 9)) == 4
+
+
+def test_a_study_is_asked_before_each_trial_what_it_believes():
+    other = Settings(num_workers=2)
+    runner = ReplayRunner(made(row(), row(other)))
+    answers = iter([None, BASE, BASE, other])
+    runner.ask_best = lambda: next(answers)
+    ends = [runner.run(job(s), NOWHERE, never, 100) and runner.clock() for s in (BASE, other, BASE)]
+    runner.note_belief()
+    assert runner.beliefs == [(ends[0], BASE), (ends[2], other)]
+
+
 def test_a_failure_comes_again_with_its_reason_and_its_time(table):
     settings = Settings(num_workers=8, prefetch_factor=4)
     run = ReplayRunner(table).run(job(settings), NOWHERE, never, 100)

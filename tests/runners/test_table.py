@@ -10,7 +10,7 @@ from hotlap.settings import Settings
 from runners.protocol import Run
 from runners.row import Row, line_of
 from runners.table import Table
-from runners.table_check import lines_of, main
+from runners.table_check import header_of, lines_of, main
 
 HEADER = {
     "table": 1,
@@ -94,6 +94,26 @@ def test_settings_that_failed_in_one_repeat_are_never_the_best(written):
     table = Table.read(written(HEADER, row(100), row(900, 2), failed))
     assert table.true_rate(Settings(num_workers=2)) == 0.0
     assert table.best == Settings()
+
+
+def test_regret_is_whole_where_there_is_no_answer(written):
+    failed = {"settings": {"num_workers": 2}, "outcome": "crash", "reason": "SIGSEGV"}
+    table = Table.read(written(HEADER, row(100), row(900, 2), failed))
+    assert table.regret(Settings(num_workers=2)) == 1.0
+    assert table.regret(Settings(num_workers=3)) == 1.0  # which was never recorded
+    nothing = Table.read(written(HEADER, row(100), {**failed, "settings": {}}))
+    assert nothing.true_rate(nothing.best) == 0.0 and nothing.regret(nothing.best) == 1.0
+
+
+def test_the_first_line_is_known_as_soon_as_it_stands_there(written, tmp_path):
+    path = written({**HEADER, "facts": {"cores": 2}})
+    assert header_of(path)["facts"] == {"cores": 2}
+    path.write_bytes(path.read_bytes() + b'{"settings": {')  # a recorder was killed
+    assert header_of(path)["facts"] == {"cores": 2}
+    assert header_of(tmp_path / "none.jsonl") == header_of(tmp_path) == {}
+    for other in (b"", b"my notes\n", b"\xff\xfe\n", b'{"table": 1}\n', b'{"table": 1, "work'):
+        path.write_bytes(other)
+        assert header_of(path) == {}
 
 
 def test_settings_that_break_a_limit_are_never_the_best(written):

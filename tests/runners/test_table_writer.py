@@ -16,7 +16,10 @@ HEADER = {
     "settings": Settings().to_dict(),
     "space": {"num_workers": {"choices": [0, 2]}},
     "window": {"max_s": 8.0},
-    "facts": {"cpu": "a fast one", "cores": 2, "torch": "2.9.1", "shm_free_bytes": 5},
+    "facts": {
+        **{"cpu": "a fast one", "cores": 2, "torch": "2.9.1"},
+        **{"shm_free_bytes": 5, "model_digest": "66"},
+    },
 }
 BASE, OTHER = Settings(), Settings(num_workers=2)
 
@@ -66,7 +69,11 @@ def test_a_line_that_a_kill_cut_off_is_dropped_and_no_other(path):
         ({"space": {"amp": {"choices": ["none"]}}}, "space.amp was not there and is"),
         ({"window": {"max_s": 30.0}}, "window.max_s was 8.0 and is 30.0"),
         ({"settings": Settings(amp="bf16").to_dict()}, "settings.amp was none and is bf16"),
-        ({"facts": {"cpu": "a slow one", "cores": 2, "torch": "2.9.1"}}, "cpu was a fast one"),
+        (
+            {"facts": {"cpu": "a slow one", "cores": 2, "torch": "2.9.1"}},
+            "on another machine, or with another torch: cpu was a fast one there and is a slow one",
+        ),
+        ({"facts": {**HEADER["facts"], "model_digest": "77"}}, "model_digest was 66 and is 77"),
     ],
 )
 def test_another_workload_space_or_machine_is_refused_and_nothing_is_lost(path, change, says):
@@ -78,6 +85,23 @@ def test_another_workload_space_or_machine_is_refused_and_nothing_is_lost(path, 
     assert says in str(caught.value) and "record=<another file>" in str(caught.value)
     assert path.read_bytes() == before
     TableWriter(path, HEADER).__exit__(None, None, None)  # it was let go
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"target": "/b/train.py"}, {"args": ["--lr", "1"]}, {"override": ["amp"]}, {"cwd": "/b"}],
+)
+def test_trials_of_two_scripts_are_not_mixed(path, change):
+    script = {"target": "/a/train.py", "args": ["--lr", "0.1"], "override": [], "cwd": "/a"}
+    workload = {"name": "train", "words": ["script=train.py"], "script": script}
+    with TableWriter(path, {**HEADER, "workload": workload}) as rows:
+        rows.append(BASE, a_run())
+    again = {**HEADER, "workload": {**workload, "words": ["script=./train.py"]}}
+    TableWriter(path, again).__exit__(None, None, None)
+    other = {**HEADER, "workload": {**workload, "script": {**script, **change}}}
+    (part,) = change
+    with pytest.raises(UserInputError, match=f"script.{part} was .* and is "):
+        TableWriter(path, other)
 
 
 def test_a_file_that_is_no_table_is_refused_and_kept(path):

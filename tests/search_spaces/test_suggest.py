@@ -7,7 +7,7 @@ from optuna.trial import FixedTrial
 from hotlap.settings import Settings
 from search_spaces.knob import Knob
 from search_spaces.space import Space
-from search_spaces.suggest import fingerprint, grid, params_of, size, suggest
+from search_spaces.suggest import grid, params_of, size, suggest
 
 WORKERS = Knob.from_mapping("num_workers", {"choices": [0, 2]})
 PREFETCH = Knob.from_mapping("prefetch_factor", {"choices": [2, 4]})
@@ -93,17 +93,7 @@ def test_a_range_whose_high_lies_between_two_steps_is_suggested_without_a_warnin
     assert found == {0, 3, 6}
 
 
-def test_fingerprint_changes_with_choices_and_not_with_what_optuna_lets_pass() -> None:
-    wider = Knob.from_mapping("num_workers", {"choices": [0, 2, 4]})
-    assert fingerprint(LOADER) != fingerprint([wider, PREFETCH, PERSISTENT])
-    assert fingerprint(LOADER) == fingerprint(LOADER[::-1])
-    assert fingerprint(LOADER) != fingerprint(LOADER[:2])
-    few, many = (Knob("num_workers", low=0, high=high) for high in (4, 8))
-    assert fingerprint([few]) == fingerprint([many])
-    assert fingerprint([few]) != fingerprint([Knob("num_workers", low=1, high=4, log=True)])
-
-
-def test_optuna_refuses_what_the_fingerprint_tells_apart() -> None:
+def test_optuna_refuses_choices_that_have_changed() -> None:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.tell(study.ask(), state=optuna.trial.TrialState.PRUNED)
     suggest(study.ask(), [WORKERS], Settings())
@@ -118,7 +108,6 @@ def test_a_space_hands_all_of_it_to_a_study() -> None:
     assert space.size == 5
     assert {settings.amp for settings in space.grid()} == {"bf16"}
     assert space.suggest(FixedTrial(space.params_of(base))) == base
-    assert space.fingerprint == fingerprint(LOADER)
 
 
 def test_the_nearest_point_leaves_alone_what_the_user_left_out():

@@ -154,3 +154,12 @@ def test_small_gains_that_are_not_proven_alone_are_not_all_dropped(tmp_path):
         left = taken_apart(tmp_path, rate, noise=0.03, seed=seed)[0].left
         lost.append(rate(WHOLE) / rate(left) - 1)
     assert sum(lost) / len(lost) < 0.05
+
+
+def test_a_whole_that_fails_now_has_nothing_to_be_taken_apart(tmp_path):
+    """It ended well in the search; what each of its settings brings cannot be told without it."""
+    ablation, _ = taken_apart(
+        tmp_path, workers_only, fails=lambda s: "oom" if s.key() == WHOLE.key() else ""
+    )
+    assert ablation.left == ablation.whole == WHOLE and not ablation.contributions
+    assert "all of them together failed: oom in round 1" in ablation.note

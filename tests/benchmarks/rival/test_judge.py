@@ -1,4 +1,5 @@
 import json
+import math
 import random
 
 import pytest
@@ -15,7 +16,7 @@ def rounds(**rates):
 
 
 def test_a_ratio_is_taken_within_each_round_so_that_a_slow_round_falls_out():
-    speeds = [100.0, 20.0, 50.0, 80.0, 100.0]
+    speeds = [100.0, 20.0, 50.0, 80.0, 100.0, 60.0]
     found = judge.ratio(rounds(default=speeds, ours=[2 * s for s in speeds]), "ours")
     assert (found.value, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
 
@@ -42,10 +43,15 @@ def test_the_interval_covers_the_truth_in_about_95_of_100_judgements():
     assert 180 <= n_held < 200  # a seeded draw: always the same count
 
 
-def test_rounds_that_lack_an_arm_do_not_count_and_none_at_all_is_no_number():
-    some = [{"default": 1.0, "ours": None}, {"default": 1.0, "ours": 3.0}, {"default": None}]
-    assert judge.ratio(some, "ours").value == 3.0
-    assert str(judge.ratio(some[:1], "ours").value) == "nan"
+def test_rounds_that_lack_an_arm_do_not_count_and_too_few_are_no_number():
+    whole, lacking = {"default": 1.0, "ours": 3.0}, {"default": 1.0, "ours": None}
+    some = [whole] * judge.LEAST + [lacking, {"default": None, "ours": 9.0}]
+    found = judge.ratio(some, "ours")
+    assert (found.value, found.low, found.high) == (3.0, 3.0, 3.0)
+    assert judge.n_failed(some, "ours") == judge.n_failed(some, "default") == 1
+    for few in (some[1:], [whole] + [lacking] * 8, []):
+        found = judge.ratio(few, "ours")
+        assert math.isnan(found.value) and math.isnan(found.low) and math.isnan(found.high)
 
 
 def test_arms_with_the_same_settings_share_a_block_and_no_change_is_the_control():

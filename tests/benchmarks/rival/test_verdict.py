@@ -4,7 +4,7 @@ from benchmarks.rival import verdict
 from benchmarks.rival.tuners import Answer
 from benchmarks.rival.verdict import Loop
 
-SPREAD = (0.99, 1.0, 1.0, 1.01, 1.0)
+SPREAD = (0.99, 1.0, 1.01) * 3
 
 
 def answer(claimed=2.0, low=1.9, high=2.1, minutes=3.0, **more):
@@ -72,7 +72,7 @@ def test_a_claim_of_no_change_has_no_interval_to_keep():
 
 def test_the_table_has_a_line_for_each_arm_with_its_columns():
     head, ours, optuna, grid, control = verdict.table(judged()).splitlines()
-    assert head.startswith("convnet, 5 rounds")
+    assert head.startswith("convnet, 9 rounds")
     for word, cell in (("judged", "2.000x [1.980"), ("claimed", "2.00x [1.90, 2.10]")):
         assert ours.index(cell) == head.index(word)
     assert "100.0%" in ours and ours.endswith("3.0      amp=bf16")
@@ -84,10 +84,33 @@ def test_the_table_has_a_line_for_each_arm_with_its_columns():
 
 def test_a_default_that_is_not_itself_is_a_doubt():
     case = judged()
-    assert verdict.doubt(case) == ""
+    assert verdict.doubts(case) == []
     for one in case.rounds:
         one["control"] = 11.0
-    assert "default beside itself is 1.100x" in verdict.doubt(case)
+    (said,) = verdict.doubts(case)
+    assert "default beside itself is 1.100x" in said
+
+
+def test_an_arm_that_failed_is_named_in_its_line_and_as_a_doubt_and_beats_nobody():
+    case = judged(ours=1.9, rival=2.5, low=1.8)
+    for one in case.rounds[:4]:
+        one["optuna"] = None
+    (said,) = verdict.doubts(case)
+    assert said == "convnet: optuna failed in 4 of 9 rounds"
+    assert verdict.misses(case) == []
+    (line,) = [one for one in verdict.table(case).splitlines() if one.startswith("optuna")]
+    assert line.split()[1:7] == ["-", "(failed", "in", "4", "of", "9"]
+
+
+def test_ours_that_fails_now_and_then_misses_and_so_does_a_share_of_nothing():
+    case = judged()
+    case.rounds[0]["hotlap"] = None
+    assert verdict.misses(case) == ["convnet: what ours has frozen failed in 1 of 9 rounds"]
+    case = judged()
+    for one in case.rounds[:5]:
+        one["grid's best"] = None
+    (said,) = verdict.misses(case)
+    assert "no share of the grid's best is known: it failed in 5 of 9 rounds" in said
 
 
 def test_settings_are_written_as_tune_py_takes_them():

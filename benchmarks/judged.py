@@ -1,0 +1,45 @@
+"""Recorded tables as judges of a search: which ones can be, and what space they span."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hotlap.errors import UserInputError
+from runners.table import Table
+from search_spaces import Knob, Space
+
+
+def judging(paths: Sequence[Path]) -> list[Table]:
+    """The tables at `paths`.
+
+    Raises:
+        UserInputError: There is none, one is damaged, or its baseline failed: each study begins
+            with that one, and every speedup is divided by it.
+    """
+    if not paths:
+        raise UserInputError(
+            "there is no table to judge on; record some with `python -m benchmarks.record_tables`, "
+            "or name one: docs/tables.md says how to make it"
+        )
+    return [judge(path) for path in paths]
+
+
+def judge(path: Path) -> Table:
+    """The table at `path`. Raises as `judging`."""
+    table = Table.read(path)
+    rows = table.of(table.base)
+    failed = [row for row in rows if row.outcome != "ok"]
+    if failed:
+        raise UserInputError(
+            f"{path} judges no search: its baseline ended as {failed[0].outcome} in {len(failed)} "
+            f"of {len(rows)} lines, and every study begins with it; record it anew, or with a "
+            "baseline that runs"
+        )
+    return table
+
+
+def space_of(table: Table) -> Space:
+    """All that was recorded, as the search space of a study."""
+    knobs = [Knob.from_mapping(name, knob) for name, knob in table.header["space"].items()]
+    return Space(knobs, table.base)
