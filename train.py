@@ -18,6 +18,7 @@ import conf.interrupt  # before the imports that take long
 from conf.cli import DONE, FAILED, main
 from conf.job_key import job_key
 from conf.schema import TrainConfig
+from conf.place import bank_folder, place_of
 from conf.workload import job_of
 
 OUTPUTS = Path("outputs")
@@ -33,7 +34,7 @@ def train(config: TrainConfig, text: str) -> int:
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
     from runners.process import ProcessRunner
-    from studies import bank_folder, new_folder, offer, provenance
+    from studies import new_folder, offer, provenance
 
     # Where: a new folder, or that of the checkpoint to go on from.
     workload, args = job_of(config)

@@ -37,6 +37,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+from hotlap.aside import aside
+
 class Window:
     """How long a trial warms up and is timed. All times in seconds.
 
@@ -99,7 +101,7 @@ class Job:
     @classmethod
     def read(cls, folder: Path) -> Job:
         """Read `folder/job.json`."""
-        data = json.loads((folder / "job.json").read_text())
+        data = json.loads((folder / "job.json").read_text(encoding="utf-8"))
         data["window"] = Window(**data["window"])
         data["import_path"] = tuple(data["import_path"])
         return cls(**data)
@@ -178,7 +180,6 @@ def printable(text: str) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file aside and rename it into place: nobody ever reads half of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text)
-    aside.replace(path)
+    """Write a file in UTF-8, whatever the user's locale says; nobody ever reads half of it."""
+    with aside(path) as place:
+        place.write_text(text, encoding="utf-8")

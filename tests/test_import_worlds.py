@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 ROOMS = ("search_spaces", "objectives", "runners", "studies", "reports")
 TORCH_FREE = (
     "settings",
+    "aside",
     "job",
     "measurement",
     "environment",
