@@ -104,7 +104,7 @@ def replay_study(
     with TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         code = tune(replace(config, resume=folder), "", runner)
         assert code == DONE
-        result = json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
+        result = json.loads((Path(folder) / "result.json").read_text())
         winner = frozen.load(Path(folder) / "frozen.yaml")
     found_better = bool(result["found_better"])
     return Replayed(
