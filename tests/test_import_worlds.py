@@ -18,6 +18,8 @@ TORCH_FREE = (
     "settings",
     "aside",
     "job",
+    "lock",
+    "room",
     "measurement",
     "environment",
     "errors",
