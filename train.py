@@ -7,6 +7,7 @@ python train.py +model=resnet50 settings=<frozen> epochs=90 resume=outputs/resne
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +15,10 @@ from typing import Any
 
 import yaml
 
-import conf.interrupt  # before the imports that take long
-from conf.cli import DONE, FAILED, main
+import conf.interrupt  # noqa: F401  before the imports that take long
+from conf.cli import DONE, main
 from conf.job_key import job_key
+from conf.place import bank_folder, place_of
 from conf.schema import TrainConfig
 from conf.workload import job_of
 
@@ -28,17 +30,17 @@ def train(config: TrainConfig, text: str) -> int:
     """Do one full run; `text` is its config as YAML. Returns the exit code."""
     import reports
     import search_spaces
-    from hotlap.errors import UserInputError
+    from hotlap.errors import HotlapError, UserInputError
     from hotlap.frozen import differences
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
     from runners.process import ProcessRunner
-    from studies import bank_folder, new_folder, offer, provenance
+    from studies import new_folder, offer, provenance
 
     # Where: a new folder, or that of the checkpoint to go on from.
     workload, args = job_of(config)
     name = config.name or workload.rpartition(".")[2]
-    resume = Path(config.resume) if config.resume else None
+    resume = place_of(config.resume) if config.resume else None
     if resume is not None and resume.is_dir():
         resume = resume / CHECKPOINT
     if resume is not None and not resume.is_file():
@@ -50,7 +52,7 @@ def train(config: TrainConfig, text: str) -> int:
     folder = resume.parent if resume else new_folder(OUTPUTS / name, started)
     # What: the frozen settings, and what they promise; those of the first session if it goes on.
     if resume and config.frozen is None and (before := folder / "config.yaml").exists():
-        earlier = yaml.safe_load(before.read_text())
+        earlier = _earlier(before)
         config.settings = earlier["settings"]
         config.provenance, config.frozen = earlier["provenance"], earlier["frozen"]
     settings = Settings.from_dict(config.settings)
@@ -77,7 +79,11 @@ def train(config: TrainConfig, text: str) -> int:
         write_text(folder / "config.yaml", text)
     console = reports.console()
     tracker = reports.open_tracking(
-        config.tracking.name, folder, config.tracking.uri, config.tracking.experiment
+        config.tracking.name,
+        folder,
+        config.tracking.uri,
+        config.tracking.experiment,
+        lambda text: console.print(text, style="yellow", soft_wrap=True, highlight=False),
     )
     machine = search_spaces.machine_facts()
     record = reports.run_record(
@@ -88,43 +94,49 @@ def train(config: TrainConfig, text: str) -> int:
         machine,
         git_commit=provenance.git_commit(Path.cwd()),
     )
-    tracker.run_started(record)
-    frozen = config.frozen or "default"
-    console.print(f"full run of {name} in {folder}, settings {frozen}", soft_wrap=True)
-    with (
-        ProcessRunner(config.runner.preload) as runner,
-        reports.TrainingProgress(console, config.epochs, promised) as progress,
-    ):
 
-        def watch(event: dict[str, Any]) -> bool:
-            if event["event"] == "environment" and config.frozen:
-                for line in differences(config.provenance, {**machine, **event["facts"]}):
-                    progress.note(line)
-            elif event["event"] == "environment" and not resume:
-                key = job_key(workload, args, config.import_path)
-                bank = bank_folder(config.bank.name, config.bank.path)
-                if line := offer(bank, key, {**machine, **event["facts"]}):
-                    progress.note(line)
-            if event["event"] == "step":
-                numbers = {key: event[key] for key in ("loss", "samples_per_s")}
-                tracker.run_metrics(event["step"], numbers)
-            progress.event(event)
-            return False
+    def go_on() -> str:
+        if (folder / CHECKPOINT).exists():
+            return f"to go on, add resume={shlex.quote(str(folder))}"
+        return f"no checkpoint was saved in {folder}, so there is nothing to go on from"
 
-        try:
+    with reports.run_that_ends(tracker, go_on):
+        tracker.run_started(record)
+        frozen = config.frozen or "default"
+        console.print(f"full run of {name} in {folder}, settings {frozen}", soft_wrap=True)
+        with (
+            ProcessRunner(config.runner.preload) as runner,
+            reports.TrainingProgress(console, config.epochs, promised) as progress,
+        ):
+
+            def watch(event: dict[str, Any]) -> bool:
+                if event["event"] == "environment" and config.frozen:
+                    for line in differences(config.provenance, {**machine, **event["facts"]}):
+                        progress.note(line)
+                elif event["event"] == "environment" and not resume:
+                    key = job_key(workload, args, config.import_path)
+                    bank = bank_folder(config.bank.name, config.bank.path)
+                    if line := offer(bank, key, {**machine, **event["facts"]}):
+                        progress.note(line)
+                if event["event"] == "step":
+                    numbers = {key: event[key] for key in ("loss", "samples_per_s")}
+                    tracker.run_metrics(event["step"], numbers)
+                progress.event(event)
+                return False
+
             done = runner.run(job, folder, watch, math.inf)
-        except KeyboardInterrupt:
-            tracker.run_ended({"state": "interrupted", "metrics": {}}, [])
-            tracker.close()
-            console.print(f"interrupted; to go on, add resume={folder}", soft_wrap=True)
-            return conf.interrupt.INTERRUPTED
-    if done.outcome != "ok":
-        tracker.run_ended({"state": "failed", "metrics": {}}, [])
-        tracker.close()
-        console.print(done.traceback, markup=False, highlight=False)
-        console.print(f"the full run ended as {done.outcome}: {done.reason}", soft_wrap=True)
-        return FAILED
-    trained = done.events[-1]
+        if done.outcome != "ok":
+            raise HotlapError(
+                f"{done.traceback.strip()}\n\n"
+                f"The full run ended as {done.outcome}: {done.reason}; {go_on()}"
+            )
+        trained = done.events[-1]
+        if trained["interrupted"]:  # somebody has stopped the training process alone
+            raise KeyboardInterrupt
+        metrics = {key: trained[key] for key in ("samples_per_s", "loss", "steps", "samples")}
+        ended = {"state": "finished", "step": trained["steps"], "metrics": metrics}
+        tracker.run_ended(ended, [folder / "config.yaml"])
+
     if resume and not trained["samples"]:
         console.print(
             f"this run was done already, {trained['steps']} steps in {config.epochs} epochs; "
@@ -132,12 +144,31 @@ def train(config: TrainConfig, text: str) -> int:
             soft_wrap=True,
         )
     progress.end(trained, interval)
-    metrics = {key: trained[key] for key in ("samples_per_s", "loss", "steps", "samples")}
-    ended = {"state": "finished", "step": trained["steps"], "metrics": metrics}
-    tracker.run_ended(ended, [folder / "config.yaml"])
-    tracker.close()
     console.print(f"checkpoint: {folder / CHECKPOINT}", soft_wrap=True)
     return DONE
+
+
+def _earlier(path: Path) -> dict[str, Any]:
+    """What the first session of a full run has kept of its config.
+
+    Raises:
+        UserInputError: It was changed, and is no such file any more.
+    """
+    from hotlap.errors import UserInputError
+
+    reason = "it needs `settings`, `provenance` and `frozen`, as the first session wrote them"
+    try:
+        kept = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if all(isinstance(kept[name], dict) for name in ("settings", "provenance")):
+            return {**kept, "frozen": kept["frozen"]}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+    except (KeyError, TypeError):  # no mapping, or not this one
+        pass
+    raise UserInputError(
+        f"{path} cannot be read as the config of a full run: {reason}; name the settings to go on "
+        "with: settings=<frozen file> or settings=default"
+    )
 
 
 if __name__ == "__main__":

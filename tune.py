@@ -28,7 +28,7 @@ from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
 from conf.hand_on import go_on_with, next_commands, run_words, script_origin  # noqa: E402
 from conf.job_key import study_key  # noqa: E402
-from conf.place import place_of  # noqa: E402
+from conf.place import bank_folder, place_of  # noqa: E402
 from conf.recorded import header  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
 from conf.workload import job_of, script_here  # noqa: E402
@@ -95,7 +95,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     go_on = go_on_with(folder)
 
     with (
-        studies.held(folder),
+        studies.held(folder, progress.note),
         reports.study_that_ends(tracker, study, go_on),
         progress,
         runner,
@@ -107,6 +107,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
         # Which machine, which workload, and so: which knobs?
         observer.stage("probe", f"{name}, results in {folder}")
+        earlier = studies.proven_before(folder / "frozen.yaml", observer.note)
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
         told = studies.knows_facts(folder)  # and so what follows from them, by an earlier session
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
@@ -145,7 +146,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             every = [base, expert, *space.grid()]
             n_settings = len({settings.key() for settings in every})
             observer.stage("record", f"{n_settings} settings into {config.record}")
-            with TableWriter(place_of(config.record), first_line) as rows:
+            with TableWriter(place_of(config.record), first_line, observer.note) as rows:
                 many = (config.record_repeats, config.n_trials)
                 observer.note(studies.record(lab, every, rows, observer, refuse, *many))
             tracker.study_ended(reports.ended_record(study, "finished"), [])
@@ -215,7 +216,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         )
         asked = (config.objective.name, vars(config.run), base, wanted, knobs)
         bank = studies.Reuse(
-            None if runner.recorded else studies.bank_folder(**vars(config.bank)),
+            None if runner.recorded else bank_folder(**vars(config.bank)),
             facts,
             "" if runner.recorded else study_key(config),
             studies.Goal.of(*asked, budget.seconds, config.n_trials, limits),
@@ -236,7 +237,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]
-        frozen = studies.freeze(files, name, found.proof, origin)
+        frozen = studies.freeze(files, name, found.proof, origin, earlier)
         path = frozen.path
         counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()

@@ -151,7 +151,7 @@ def study(folder: Path, model: str, words: Sequence[str], args: argparse.Namespa
     frozen = folder / f"{model}.yaml"
     mine = (f"budget={args.budget}", f"freeze={frozen}", "bank=none")
     said = _script("tune.py", folder, [f"+model={model}", *mine, *words], args.verbose)
-    (folder / f"{model}.txt").write_text(said)
+    (folder / f"{model}.txt").write_text(said, encoding="utf-8")
     return frozen
 
 

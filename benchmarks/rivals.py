@@ -151,7 +151,7 @@ def load(path: Path) -> Record:
     if not path.exists():
         return {"loops": {}}
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         unfit(f"{path} is no record of this benchmark ({error}); name another")
     if not isinstance(record, dict) or not isinstance(record.get("loops"), dict):
@@ -169,7 +169,7 @@ def save(record: Record, path: Path) -> None:
     """Written aside and renamed, so that an interrupted run leaves a whole file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(".part")
-    aside.write_text(json.dumps(record, indent=1))
+    aside.write_text(json.dumps(record, indent=1), encoding="utf-8")
     os.replace(aside, path)
 
 

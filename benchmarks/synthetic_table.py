@@ -136,7 +136,8 @@ def write(
 ) -> Path:
     """Write the table to `path`."""
     made = lines(seed, n_repeats, knobs, shape)
-    path.write_text("".join(json.dumps(line) + "\n" for line in made))
+    text = "".join(json.dumps(line) + "\n" for line in made)
+    path.write_text(text, encoding="utf-8")
     return path
 
 

@@ -161,7 +161,9 @@ def gaps(folder: Path) -> list[Gap]:
 def results_told(folder: Path) -> dict[int, float]:
     """Trial -> time of day in seconds at which its result was known."""
     lines = [
-        json.loads(line) for line in (folder / "tracking.jsonl").read_text().split("\n") if line
+        json.loads(line)
+        for line in (folder / "tracking.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
     ]
     records = [line["record"] for line in lines if line.get("kind") == "trial"]
     return {record["trial"]: record["time_ms"] / 1e3 for record in records}

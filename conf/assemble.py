@@ -7,6 +7,7 @@ fits goes in, the rest is a fault each.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,7 +25,10 @@ from conf.overrides import apply
 from conf.session import SCHEMAS, Session
 from conf.sources import ConfigFile, shown
 
-HYDRAS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
+UNREADABLE = (UnicodeDecodeError, OSError)
+"""What Hydra lets through of a file that is no text in UTF-8, or not this user's to read."""
+
+HYDRAS = (HydraException, OmegaConfBaseException, yaml.YAMLError, *UNREADABLE)
 """What Hydra raises for a config that is wrong."""
 
 
@@ -60,7 +64,7 @@ def _chosen(
         return session.compose(words), session.files(words), []
     except HYDRAS as error:
         config, files, faults = _file_by_file(session, choices)
-        return config, files, faults or [_as_hydra_says(error, "command line")]
+        return config, files, faults or [_told(session, error, "command line")]
 
 
 def _file_by_file(
@@ -72,7 +76,7 @@ def _file_by_file(
     try:
         files = session.files([word for word, fault in broken.items() if not fault])
     except HYDRAS as error:
-        faults.append(_as_hydra_says(error, "command line"))
+        faults.append(_told(session, error, "command line"))
     config: DictConfig = OmegaConf.structured(SCHEMAS[session.kind])
     for file in files:
         config, more = merge(config, file.values, file.where)
@@ -88,7 +92,38 @@ def _file_fault(session: Session, override: Override) -> Fault | None:
     except HYDRAS as error:
         path = session.find(f"{override.key_or_group}/{override.value()}")
         where = shown(path) if path else f"command line: {override.input_line}"
-        return _as_hydra_says(error, where, override.key_or_group)
+        return _told(session, error, where, override.key_or_group)
+    return None
+
+
+def _told(session: Session, error: Exception, where: str, key: str = "") -> Fault:
+    if isinstance(error, UNREADABLE) and (fault := _unreadable(session, key)):
+        return fault
+    return _as_hydra_says(error, where, key)
+
+
+def _unreadable(session: Session, key: str) -> Fault | None:
+    """The first config file that cannot be read: Hydra does not say which one it was."""
+    for path in (path for folder in session.folders for path in sorted(folder.rglob("*.yaml"))):
+        try:
+            if path.is_file():
+                path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            return Fault(
+                what=f"this file is no text in UTF-8: {error}",
+                where=shown(path),
+                right="UTF-8, as any editor can save it",
+                cure=f"iconv -f ISO-8859-1 -t UTF-8 {shlex.quote(shown(path))} > <the new file>",
+                key=key,
+            )
+        except OSError as error:
+            return Fault(
+                what=f"this file cannot be read: {error.strerror}",
+                where=shown(path),
+                right="a file that you may read",
+                cure=f"chmod u+r {shlex.quote(shown(path))}, or another name",
+                key=key,
+            )
     return None
 
 

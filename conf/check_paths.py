@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conf.fault import Fault
-from conf.place import is_folder
+from conf.place import bank_folder, is_folder
+from conf.recorded import is_replay
 from conf.schema import Common, TuneConfig
 from conf.sources import Sources
 from conf.unwritable import no_file, nothing_in
@@ -14,10 +15,13 @@ from conf.unwritable import no_file, nothing_in
 
 def faults(config: Common, sources: Sources) -> Iterator[Fault]:
     """All places that cannot be written, and names that are no names."""
-    yield from _bank(config.bank.path, sources)
+    yield from _bank(config, sources)
     if isinstance(config, TuneConfig) and config.freeze is not None:
         yield from _freeze(config.freeze, sources)
-    if getattr(config, "resume", None) is None and (reason := nothing_in("outputs")):
+    resume = getattr(config, "resume", None)
+    if resume is not None:
+        yield from _resume(resume, sources)
+    elif reason := nothing_in("outputs"):
         yield Fault(
             what=f"results go into outputs/, and {reason}",
             where=f"the current folder, {Path.cwd()}",
@@ -26,8 +30,23 @@ def faults(config: Common, sources: Sources) -> Iterator[Fault]:
         )
 
 
-def _bank(path: str | None, sources: Sources) -> Iterator[Fault]:
+def _resume(path: str, sources: Sources) -> Iterator[Fault]:
+    """It goes on where it began; a checkpoint's path stands for its folder."""
+    # Whether there is anything to go on with is not asked here.
+    folder = path if is_folder(path) else str(Path(path).parent)
+    if reason := nothing_in(folder):
+        yield sources.fault(
+            "resume",
+            what=f"resume is '{path}', and {reason}",
+            right="a folder in which it can go on writing: a copy of it, for one",
+            cure="cp -r <that folder> <a folder of yours>, then resume=<the copy>",
+        )
+
+
+def _bank(config: Common, sources: Sources) -> Iterator[Fault]:
+    path = config.bank.path
     if path is None:
+        yield from _usual_bank(config, sources)
         return
     reason = ""
     # A folder that is there may be one that others fill: what it holds still counts.
@@ -37,6 +56,21 @@ def _bank(path: str | None, sources: Sources) -> Iterator[Fault]:
             what=f"bank.path is '{path}', "
             + (f"and {reason}" if reason else "not the name of a folder"),
             right="the folder of the bank; it is made if it is not there",
+            cure="bank.path=bank, or bank=none to go without",
+        )
+
+
+def _usual_bank(config: Common, sources: Sources) -> Iterator[Fault]:
+    """It is in the home folder, which not everybody has. Replays and recordings have no bank."""
+    if is_replay(config) or getattr(config, "record", None):
+        return
+    try:
+        bank_folder(config.bank.name, None)
+    except RuntimeError as error:
+        yield sources.fault(
+            "bank.path",
+            what=f"the bank is in the home folder, and there is none ({error})",
+            right="a folder for it; it is made if it is not there",
             cure="bank.path=bank, or bank=none to go without",
         )
 

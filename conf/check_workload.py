@@ -172,4 +172,5 @@ def _samples(model: dict[str, Any], data: dict[str, Any], sources: Sources) -> I
 def _texts(name: str, sources: Sources) -> list[str]:
     folders = [*sources.folders, HERE]
     paths = [folder / "data" / f"{name}.yaml" for folder in folders]
-    return [path.read_text() for path in paths if path.is_file()]
+    # One in another encoding is told where it is chosen.
+    return [path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()]

@@ -10,9 +10,9 @@ failure. Torch is not imported before the config is right.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -25,13 +25,14 @@ from hydra._internal.utils import get_args_parser
 from conf.fault import Fault, nearest, report
 from conf.groups import HERE
 from conf.help import help_text
-from conf.interrupt import INTERRUPTED, raise_again
+from conf.interrupt import INTERRUPTED, end_as_on_ctrl_c, raise_again
 from conf.prepare import Prepared, Request, prepare, structure
 from conf.session import Session
 from conf.sources import shown
 from conf.words import names_script
 from hotlap import __version__
 from hotlap.errors import HotlapError, UserInputError
+from hotlap.room import no_room
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
 """Exit codes, beside INTERRUPTED."""
@@ -51,16 +52,13 @@ def main(argv: Sequence[str], primary: str, task: Task) -> int:
         task: Called once for each job, in order; see `Task`.
     """
     raise_again()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # docker stop, a batch system, a closed terminal: end as on Ctrl-C, with all that it does.
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    end_as_on_ctrl_c()
     try:
         code = _main(argv, primary, task)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt as stop:  # its text, if there is one, says how to go on
-        print("; ".join(["interrupted", *map(str, stop.args)]), file=sys.stderr)
+        _say("; ".join(["interrupted", *map(str, stop.args)]))
         return INTERRUPTED
     except BrokenPipeError:  # --help | head -1: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -122,14 +120,21 @@ def _run(task: Task, job: Prepared) -> int:
     try:
         return task(job.config, job.text)
     except UserInputError as error:
-        print(error, file=sys.stderr)
+        _say(str(error))
         return WRONG_INPUT
     except HotlapError as error:
-        print(error, file=sys.stderr)
+        _say(str(error))
         return FAILED
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        full = no_room(error)
+        _say(f"{full}. Make room, and type the same again" if full else traceback.format_exc())
         return FAILED
+
+
+def _say(text: str) -> None:
+    """Print to standard error; where nobody reads it any more, a closed terminal, to nobody."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _hydra(args: argparse.Namespace, words: Sequence[str], primary: str) -> int:

@@ -59,5 +59,5 @@ def help_text(session: Session) -> str:
 
 def _keys(kind: str) -> list[str]:
     """The keys as the primary config itself has them, comments included."""
-    lines = (HERE / f"{kind}.yaml").read_text().splitlines()
+    lines = (HERE / f"{kind}.yaml").read_text(encoding="utf-8").splitlines()
     return lines[lines.index("# keys") + 1 :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -20,3 +21,19 @@ def is_folder(typed: str | Path) -> bool:
         return place_of(typed).is_dir()
     except (OSError, ValueError, RuntimeError):  # the first up to Python 3.13
         return False
+
+
+def bank_folder(name: str, path: str | None) -> Path | None:
+    """Where the bank is: `path`, or the default, in the user's cache; None for the name "none".
+
+    The default follows the XDG Base Directory Specification: $XDG_CACHE_HOME where that is an
+    absolute path, else ~/.cache.
+
+    Raises:
+        RuntimeError: This user has no home folder in which it could be.
+    """
+    if name == "none":
+        return None
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    usual = Path(cache if os.path.isabs(cache) else "~/.cache") / "hotlap" / "bank"
+    return place_of(usual if path is None else path).absolute()

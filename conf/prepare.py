@@ -108,7 +108,7 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
     expanded = Expanded(list(words))
     typed_model = any(o.key_or_group == "model" for o in overrides)
     if isinstance(folder, str) and (session.kind == "config" or not typed_model):
-        config, files, faults = resumed(session, Path(folder).expanduser(), overrides)
+        config, files, faults = resumed(session, folder, overrides)
         if config is None:
             request.faults += faults
             return None
@@ -116,6 +116,9 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         expanded = expand(words, _value("settings", overrides))
         config, files, faults = assemble(session, _read(request, expanded.words))
         faults += expanded.faults
+    if faults and not files:  # what no file could say is missing by no other mistake
+        request.faults += faults
+        return None
     if OmegaConf.get_type(config) is not SCHEMAS[session.kind]:
         request.faults += [*faults, _other_kind(request)]
         return None

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from conf.assemble import assemble
 from conf.fault import Fault
 from conf.merge import merge
+from conf.place import place_of
 from conf.recorded import is_replay
 from conf.same_machine import another_machine
 from conf.schema import TrainConfig, TuneConfig
@@ -27,13 +28,17 @@ MAY_CHANGE = {
 
 
 def resumed(
-    session: Session, folder: Path, overrides: Sequence[Override]
+    session: Session, typed: str, overrides: Sequence[Override]
 ) -> tuple[DictConfig | None, list[ConfigFile], list[Fault]]:
-    """The config of the study or full run in `folder`, with the `overrides` that it still allows.
+    """The config of the study or full run in a folder, with the `overrides` that it still allows.
 
     There is none if the folder holds none. A checkpoint's path stands for its folder.
     """
-    folder = folder.parent if folder.is_file() else folder
+    try:
+        folder = place_of(typed)
+        folder = folder.parent if folder.is_file() else folder
+    except (OSError, ValueError, RuntimeError) as error:
+        return None, [], [_unreadable(Path(typed), error)]
     may_change = MAY_CHANGE.get(session.kind, MAY_CHANGE["config"])
     schema = TrainConfig if session.kind == "train" else TuneConfig
     config: DictConfig = OmegaConf.structured(schema)
@@ -43,7 +48,7 @@ def resumed(
     path = folder / "config.yaml"
     try:
         file = read(path, "config", "")
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         return None, [], [*faults, _unreadable(folder, error)]
     config, more = merge(config, file.values, file.where)
     faults += more
@@ -78,15 +83,19 @@ def _refused(override: Override, folder: Path, may_change: Sequence[str]) -> Fau
 
 def _unreadable(folder: Path, error: Exception) -> Fault:
     path = folder / "config.yaml"
-    missing = isinstance(error, OSError)
-    what = (
-        f"{folder} holds nothing to go on with: no config.yaml in it"
-        if missing
-        else f"no YAML: {error}"
-    )
+    where = shown(path)
+    if isinstance(error, yaml.YAMLError):
+        what = f"no YAML: {error}"
+    elif isinstance(error, UnicodeDecodeError):
+        what = f"no text in UTF-8: {error}"
+    else:
+        where = f"command line: resume={folder}"
+        missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        why = "no config.yaml in it" if missing else getattr(error, "strerror", None) or error
+        what = f"{folder} holds nothing to go on with: {why}"
     return Fault(
         what=what,
-        where=f"command line: resume={folder}" if missing else shown(path),
+        where=where,
         right="the folder that a study or full run wrote; its last lines on the screen name it",
         cure="resume=<that folder>",
         key="resume",

@@ -22,7 +22,7 @@ def another_machine(folder: Path, words: Sequence[str]) -> Fault | None:
     """
     path = folder / "facts.json"
     try:
-        then = json.loads(path.read_text())
+        then = json.loads(path.read_text(encoding="utf-8"))
     except OSError:  # it has none yet
         return None
     except (ValueError, RecursionError) as error:

@@ -77,6 +77,7 @@ class Session:
 
         Raises:
             HydraException, OmegaConfBaseException: It cannot be composed.
+            OSError, UnicodeDecodeError: A file cannot be read.
         """
         return compose(self.primary, overrides=list(overrides))
 
@@ -84,7 +85,8 @@ class Session:
         """The YAML files that `overrides` choose, in the order in which they are merged.
 
         Raises:
-            HydraException, OmegaConfBaseException, yaml.YAMLError: A file is missing or unreadable.
+            HydraException, OmegaConfBaseException, yaml.YAMLError: A file is missing or wrong.
+            OSError, UnicodeDecodeError: A file cannot be read.
         """
         loader = GlobalHydra.instance().config_loader()
         chosen = loader.compute_defaults_list(self.primary, list(overrides), RunMode.RUN)

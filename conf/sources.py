@@ -113,6 +113,8 @@ def read(path: Path, name: str, package: str) -> ConfigFile:
     """Read a config file whose values belong under `package` (empty: at the top).
 
     Raises:
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is no text in UTF-8.
         yaml.YAMLError: It is no YAML.
     """
     text = path.read_text(encoding="utf-8")

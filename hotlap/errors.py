@@ -47,3 +47,16 @@ class Diverged(HotlapError):
 
 class StudyFailed(HotlapError):
     """The study cannot go on, as when the baseline itself fails (exit code 1)."""
+
+
+class NoRoom(HotlapError):
+    """A disk takes no more, so nothing could be kept of what is measured (exit code 1)."""
+
+
+def chain(error: BaseException | None) -> list[BaseException]:
+    """The error and those it came from: the last one often names the cause, not the first."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found

@@ -1,12 +1,15 @@
 """A server that has imported torch and forks a process for each trial: 0.1 s instead of 4 s.
 
-Orders come as JSON lines on standard input, answers go as JSON lines to standard output:
+Orders come as JSON lines on standard input, answers go as JSON lines to a descriptor of their own,
+the first argument, since whatever the interpreter runs at its start may print to standard output:
 
     (at first)        -> {"ready": true, "start_s": CPU seconds of interpreter and imports}
     {"run": folder}   -> {"pid": n}, and {"gone": n, "status": s} when nothing of the trial is left
     {"kill": n}       -> the trial's whole group is killed; {"gone": ...} follows
 
 Standard input at its end means that the tuner is gone, however it went: everything is killed.
+Nothing else ends the server. A signal to all of the tuner's processes (`systemctl stop`, a batch
+system) would take it away, and its death the trial, before a full run has saved its checkpoint.
 
 Why not the standard library's forkserver context: it would make itself the trial's own default
 start method, so that loader workers import torch anew and need picklable data sets. And why no
@@ -37,34 +40,53 @@ PR_SET_CHILD_SUBREAPER = 36
 ALWAYS = ("torch._dynamo", "hotlap.worker")
 """Imported besides what the runner names: torch's optimizers import torch._dynamo on first use."""
 
+DEAF_TO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that are the tuner's to decide on."""
+
 
 def main() -> None:
     """Import, then serve orders until standard input ends."""
-    if sys.argv[1].startswith(fresh_worker.FLAG):  # not the server, but a worker started anew
-        fresh_worker.main(Path(sys.argv[1].removeprefix(fresh_worker.FLAG)))
+    answers, names = int(sys.argv[1]), sys.argv[2]
+    if names.startswith(fresh_worker.FLAG):  # not the server, but a worker started anew
+        fresh_worker.main(Path(names.removeprefix(fresh_worker.FLAG)))
+    heard = {number: signal.signal(number, signal.SIG_IGN) for number in DEAF_TO}
+    heard[signal.SIGINT] = signal.default_int_handler  # also where the tuner is in the background
     environment = dict(os.environ)  # imports may change it
-    orders, answers = _take_pipes()
+    orders = _take_pipes(answers)
     if sys.platform == "linux":
         # A stopped server sees no end of its orders. Its tuner's end wakes it up; killing it
         # instead would leave nobody to kill what its trial has started.
         _prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
-    for name in (*filter(None, sys.argv[1].split(",")), *ALWAYS):
-        # A module that cannot be imported is the trial's business: it will say so itself.
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+    notes = [_imported(name) for name in (*filter(None, names.split(",")), *ALWAYS)]
     if sys.platform == "linux":
         # Whatever a trial leaves behind becomes our child, and is found and killed.
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's to decide on
-    Server(orders, answers, environment).serve()
+    Server(orders, answers, environment, heard, [note for note in notes if note]).serve()
     os._exit(0)  # torch's own tear-down would take a second or more, and nothing is left to save
 
 
 class Server:
-    """Forks trials and buries them. One trial runs at a time."""
+    """Forks trials and buries them. One trial runs at a time.
 
-    def __init__(self, orders: int, answers: int, environment: dict[str, str]) -> None:
+    Args:
+        orders: Descriptor to read from.
+        answers: Descriptor to write to.
+        environment: As it was before the imports.
+        heard: What a trial does at a signal that the server does not hear.
+        notes: Lines for each trial's log.
+    """
+
+    def __init__(
+        self,
+        orders: int,
+        answers: int,
+        environment: dict[str, str],
+        heard: dict[signal.Signals, Any],
+        notes: list[str],
+    ) -> None:
         self._environment = environment
+        self._heard = heard
+        self._notes = notes
         self._orders = orders
         self._answers = answers
         self._buffer = b""
@@ -136,12 +158,15 @@ class Server:
                     return 1
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for number, handler in self._heard.items():
+                signal.signal(number, handler)
             for fd in (self._orders, self._answers, self._wake):
                 os.close(fd)
             _redirect(folder / "worker.log")
             if fresh_worker.wanted(folder):
                 fresh_worker.start(folder, self._environment)
+            for note in self._notes:
+                print(note, file=sys.stderr)
             from hotlap.worker import main as work
 
             return work(folder)
@@ -192,7 +217,9 @@ def _children() -> list[int]:
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            # A process may have any bytes for its name.
+            line = stat.read_text(encoding="utf-8", errors="replace")
+            parent = int(line.rpartition(")")[2].split()[1])
         except (OSError, ValueError):
             continue  # it ended while we looked
         if parent == me:
@@ -205,14 +232,31 @@ def _signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _take_pipes() -> tuple[int, int]:
-    # What the imports print must not be read as an answer.
-    orders, answers = os.dup(0), os.dup(1)
+def _imported(name: str) -> str:
+    """Import a module beforehand; why it cannot be, for the trials' logs, else empty.
+
+    Whatever it raises (a torchvision built for another torch raises RuntimeError) is the business
+    of the trial that needs it, which imports it once more. One that is not there needs no line.
+    """
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        pass
+    except (Exception, SystemExit) as error:
+        why = f"{type(error).__name__}: {error}"
+        return f"{name} failed while the fork server imported it: {why}"
+    return ""
+
+
+def _take_pipes(answers: int) -> int:
+    """The descriptor of the orders. What the imports read and print is not for the tuner."""
+    os.set_inheritable(answers, False)
+    orders = os.dup(0)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    return orders, answers
+    return orders
 
 
 def _redirect(log: Path) -> None:

@@ -31,7 +31,7 @@ def wanted(folder: Path) -> bool:
         OSError: There is no job.
         ValueError: It is no JSON.
     """
-    script = json.loads((folder / "job.json").read_text()).get("script")
+    script = json.loads((folder / "job.json").read_text(encoding="utf-8")).get("script")
     return bool(script and script.get("fresh"))
 
 

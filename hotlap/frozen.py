@@ -205,16 +205,17 @@ def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tup
 
 
 def _unusable(origin: Mapping[str, Any], line: int) -> Iterator[tuple[int, str]]:
-    """What is wrong with the parts of the provenance that a full run reads."""
+    """What is wrong with the parts of the provenance that are read again."""
     for name in ("facts", "versions"):
         if not isinstance(origin.get(name) or {}, Mapping):
             yield line, f"provenance.{name} has to hold lines like `torch: 2.9.0`"
-    rates = {"samples_per_s": origin.get("samples_per_s")}
-    interval = origin.get("samples_per_s_ci95")
-    if interval is not None and not (isinstance(interval, list) and len(interval) == 2):
-        yield line, "provenance.samples_per_s_ci95 has to hold two numbers"
-    elif interval is not None:
-        rates |= {"samples_per_s_ci95[0]": interval[0], "samples_per_s_ci95[1]": interval[1]}
+    rates = {name: origin.get(name) for name in ("samples_per_s", "speedup")}
+    for name in ("samples_per_s_ci95", "speedup_ci95"):
+        interval = origin.get(name)
+        if isinstance(interval, list) and len(interval) == 2:
+            rates |= {f"{name}[0]": interval[0], f"{name}[1]": interval[1]}
+        elif interval is not None:
+            yield line, f"provenance.{name} has to hold two numbers"
     for name, rate in rates.items():
         if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float))):
             yield line, f"provenance.{name} is {rate!r}; it has to be a number"

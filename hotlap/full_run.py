@@ -1,5 +1,9 @@
 """The full run: ordinary training with frozen settings, in a worker, told by events.
 
+A full disk ends no training: events are lost meanwhile, a checkpoint that cannot be saved (event
+`unsaved`: path, reason) is tried again when the next one is due, and the one before stays. Only the
+last one has to succeed. How a run is asked to stop: hotlap/stopping.py.
+
 A checkpoint is written aside and renamed: every `checkpoint_every_s` seconds, at the run's end, and
 when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes
 from its own seed, and the batches that were trained on are drawn again and passed over.
@@ -11,10 +15,9 @@ says what is in them.
 from __future__ import annotations
 
 import math
-import os
 import random
-import signal
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +25,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from hotlap.aside import aside
 from hotlap.errors import Diverged, NoBatch, UserInputError
 from hotlap.job import EventLog, Job
+from hotlap.room import no_room
+from hotlap.stopping import deafen, on_stop
 from hotlap.workload import Workload
 
 if TYPE_CHECKING:
@@ -33,6 +39,9 @@ REPORT_S = 1.0
 """Between two `step` events; each reads the loss and so waits for the device once."""
 
 CHECKPOINT = "checkpoint.pt"
+
+UNSAVED = (OSError, RuntimeError)
+"""What torch.save raises where a file cannot be written; its own writer has the second."""
 
 
 @dataclass
@@ -93,19 +102,21 @@ class FullRun:
         self._emit = emit
         self._meter = Meter()
         self._stop = False
+        deafen(applied.loader)
         self._position = Position()
         self._saved = time.monotonic()
         if job.run.get("resume"):
             self._load(Path(job.run["resume"]))
 
     def run(self) -> None:
-        """Train to the end, or until SIGTERM.
+        """Train to the end, or until it is asked to stop.
 
         Raises:
             Diverged: The loss is not finite.
             NoBatch: An epoch has no batch.
+            OSError: The last checkpoint cannot be saved.
         """
-        signal.signal(signal.SIGTERM, self._ask_to_stop)
+        on_stop(self._ask_to_stop)
         loss: torch.Tensor | None = None
         while self._position.epoch < self._epochs and not self._finished():
             start = time.perf_counter()
@@ -117,11 +128,11 @@ class FullRun:
             value = _finite(loss)
             self._meter.lap()
             seconds = time.perf_counter() - start
-            self._emit("epoch", epoch=self._position.epoch, loss=value, seconds=seconds)
+            self._tell("epoch", epoch=self._position.epoch, loss=value, seconds=seconds)
             self._save_if_due()
         value = _finite(loss)
         self._meter.lap()
-        self._save()
+        self._save_last()
         self._emit(
             "trained",
             steps=self._position.steps,
@@ -129,7 +140,7 @@ class FullRun:
             seconds=self._meter.seconds,
             samples_per_s=self._meter.total(),
             loss=value,
-            interrupted=self._stop,
+            interrupted=self._stop and not self._complete(),
         )
 
     def _epoch(self) -> torch.Tensor | None:
@@ -137,11 +148,11 @@ class FullRun:
         _seed(self._seed + position.epoch)
         skip = position.step_in_epoch
         loss = None
-        for i, batch in enumerate(applied.loader):
-            if i < skip:
-                continue
+        for i, batch in enumerate(self._batches(applied.loader)):
             if self._finished():
                 break
+            if i < skip:
+                continue
             loss = applied.step(batch)
             position.steps += 1
             position.step_in_epoch += 1
@@ -156,9 +167,20 @@ class FullRun:
             raise NoBatch(position.epoch)
         return loss
 
+    def _batches(self, loader: Iterable[Any]) -> Iterator[Any]:
+        """The loader's batches; none more if it breaks while the run is stopped.
+
+        A signal to all processes may have ended what its samples come from.
+        """
+        try:
+            yield from loader
+        except Exception:
+            if not self._stop:
+                raise
+
     def _report(self, loss: torch.Tensor) -> None:
         value = _finite(loss)
-        self._emit(
+        self._tell(
             "step",
             epoch=self._position.epoch,
             step=self._position.steps,
@@ -173,12 +195,38 @@ class FullRun:
     def _finished(self) -> bool:
         return self._stop or self._position.steps >= self._max_steps
 
-    def _ask_to_stop(self, *_: object) -> None:
+    def _complete(self) -> bool:
+        return self._position.epoch >= self._epochs or self._position.steps >= self._max_steps
+
+    def _ask_to_stop(self) -> None:
         self._stop = True
 
+    def _tell(self, event: str, **values: Any) -> None:
+        """Show how far it is. A full disk takes no line, and ends no training."""
+        try:
+            self._emit(event, **values)
+        except OSError as error:
+            if not no_room(error):
+                raise
+
     def _save_if_due(self) -> None:
-        if time.monotonic() - self._saved > self._every_s:
+        if time.monotonic() - self._saved <= self._every_s:
+            return
+        try:
             self._save()
+        except UNSAVED as error:
+            self._saved = time.monotonic()
+            self._tell("unsaved", path=str(self._checkpoint), reason=_first_line(error))
+            self._meter.begin()
+
+    def _save_last(self) -> None:
+        try:
+            self._save()
+        except UNSAVED as error:
+            raise OSError(
+                f"the last checkpoint, of step {self._position.steps}, cannot be saved as "
+                f"{self._checkpoint}: {_first_line(error)}; an earlier one stays as it was"
+            ) from error
 
     def _save(self) -> None:
         state = {
@@ -189,11 +237,10 @@ class FullRun:
             "workload": self._workload.name,
         }
         self._checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        aside = self._checkpoint.with_name(f".{CHECKPOINT}.{os.getpid()}")
-        torch.save(state, aside)
-        aside.replace(self._checkpoint)
+        with aside(self._checkpoint) as place:
+            torch.save(state, place)
         self._saved = time.monotonic()
-        self._emit("checkpoint", path=str(self._checkpoint), **vars(self._position))
+        self._tell("checkpoint", path=str(self._checkpoint), **vars(self._position))
         self._meter.begin()
 
     def _load(self, path: Path) -> None:
@@ -209,7 +256,7 @@ class FullRun:
         except Exception as error:
             raise UserInputError(
                 f"the checkpoint {path} cannot be loaded into this workload: "
-                f"{str(error).splitlines()[0]}; resume= needs a checkpoint of the same model"
+                f"{_first_line(error)}; resume= needs a checkpoint of the same model"
             ) from error
 
 
@@ -225,6 +272,10 @@ def _finite(loss: torch.Tensor | None) -> float | None:
     if not math.isfinite(value):
         raise Diverged(f"the loss became {value}")
     return value
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _seed(seed: int) -> None:

@@ -28,10 +28,12 @@ clock in all processes of the machine):
     trained   a full run is done: steps, samples, seconds, samples_per_s, loss, interrupted
     finished  peak_device_bytes, peak_host_bytes, n_skipped_steps
     failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback
+    stopping  limit_s: not in the file; the runner has asked a full run to save and end by itself
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -39,6 +41,8 @@ import weakref
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from hotlap.aside import aside
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Job:
     @classmethod
     def read(cls, folder: Path) -> Job:
         """Read `folder/job.json`."""
-        data = json.loads((folder / "job.json").read_text())
+        data = json.loads((folder / "job.json").read_text(encoding="utf-8"))
         data["window"] = Window(**data["window"])
         data["import_path"] = tuple(data["import_path"])
         return cls(**data)
@@ -115,11 +119,21 @@ class EventLog:
 
     def __init__(self, folder: Path) -> None:
         self._fd = os.open(folder / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._torn = ""
 
     def __call__(self, event: str, **values: Any) -> None:
-        """Append one event."""
+        """Append one event.
+
+        Raises:
+            OSError: The disk has no room for all of it. What it took is no line, and no part of
+                the next one.
+        """
         line = json.dumps({"event": event, "t": time.monotonic(), **values}) + "\n"
-        os.write(self._fd, line.encode())
+        text = f"{self._torn}{line}".encode()
+        n_written = os.write(self._fd, text)
+        self._torn = "" if n_written == len(text) else "\n"
+        if self._torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "events.jsonl")
 
 
 class EventReader:
@@ -152,7 +166,7 @@ class Kept:
     """
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         weakref.finalize(self, os.close, self._fd)
 
     def size(self) -> int:
@@ -165,6 +179,12 @@ class Kept:
         while more := os.pread(self._fd, 1 << 20, offset + len(data)):
             data += more
         return data
+
+    def cut(self, n_first: int, n_last: int, words: str) -> None:
+        """Keep its first and last bytes, `words` between them; whoever appends goes on behind."""
+        last = os.pread(self._fd, n_last, max(n_first, self.size() - n_last))
+        os.ftruncate(self._fd, n_first)
+        os.write(self._fd, words.encode() + last)
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
@@ -183,7 +203,6 @@ def printable(text: str) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file aside and rename it into place: nobody ever reads half of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text)
-    aside.replace(path)
+    """Write a file in UTF-8, whatever the user's locale says; nobody ever reads half of it."""
+    with aside(path) as place:
+        place.write_text(text, encoding="utf-8")

@@ -65,7 +65,7 @@ def drop_capabilities() -> None:
 
 def in_first_user_namespace() -> bool:
     """Whether root is the machine's root here, not that of a container."""
-    with open("/proc/self/uid_map") as file:
+    with open("/proc/self/uid_map", encoding="utf-8") as file:
         return file.read().split() == ["0", "0", "4294967295"]
 
 

@@ -124,6 +124,6 @@ def _path(fd: int) -> str:
 
 
 def _available_bytes() -> int:
-    with open("/proc/meminfo") as file:
+    with open("/proc/meminfo", encoding="utf-8") as file:
         lines = dict(line.split(":", 1) for line in file)
     return int(lines["MemAvailable"].split()[0]) * 1024

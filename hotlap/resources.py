@@ -192,7 +192,7 @@ def _busy_s() -> float:
 
 def _kilobytes(pid: int, file: str, key: str) -> int:
     try:
-        lines = (PROC / str(pid) / file).read_text().splitlines()
+        lines = (PROC / str(pid) / file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith(f"{key}:")), 0)

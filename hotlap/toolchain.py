@@ -90,7 +90,7 @@ def cpu_flags() -> set[str]:
 
 def _cpuinfo(key: str) -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux
         return ""
     for line in lines:

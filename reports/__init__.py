@@ -7,7 +7,7 @@ from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
 from reports.observer import StudyObserver
 from reports.of_study import result_of
-from reports.open_tracking import open_tracking, study_that_ends
+from reports.open_tracking import open_tracking, run_that_ends, study_that_ends
 from reports.progress import Progress
 from reports.result import Result, write_json
 from reports.screen import console
@@ -36,6 +36,7 @@ __all__ = [
     "print_result",
     "result_of",
     "run_record",
+    "run_that_ends",
     "study_record",
     "study_that_ends",
     "trial_record",

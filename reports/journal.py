@@ -1,16 +1,19 @@
 """Journal: every record for the tracking server, kept in a local file until it is known there.
 
 One JSON line a record, appended before anything is sent, and one line that says which were sent.
-So a dead server, a killed tuner or a full disk there loses nothing here.
+So a dead server, a killed tuner or a full disk there loses nothing here. A full disk here is told
+once; what the server takes is not lost by it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from hotlap.room import no_room
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,17 @@ class Entry:
 
 
 class Journal:
-    """The entries of the file `path`, and which of them were sent."""
+    """The entries of the file `path`, and which of them were sent.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        warn: Called with one sentence when the disk has no room for a line, once.
+    """
+
+    def __init__(self, path: Path, warn: Callable[[str], None] = lambda text: None) -> None:
         self._path = path
+        self._warn = warn
+        self._warned = False
         self._entries: list[Entry] = []
         self._sent: set[int] = set()
         for line in _lines(path):
@@ -61,9 +71,19 @@ class Journal:
         return [entry for entry in self._entries if entry.number not in self._sent]
 
     def _write(self, line: dict[str, Any]) -> None:
-        # The leading newline ends a line that a kill or a full disk has torn.
-        with self._path.open("a") as file:
-            file.write("\n" + json.dumps(line) + "\n")
+        try:
+            # The leading newline ends a line that a kill or a full disk has torn.
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write("\n" + json.dumps(line) + "\n")
+        except OSError as error:
+            if not (full := no_room(error)):
+                raise
+            if not self._warned:
+                self._warned = True
+                self._warn(
+                    f"{self._path} takes no more ({full}); what the tracking server does not get "
+                    "now is lost to it, so make room"
+                )
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -71,7 +91,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     lines = []
-    for text in path.read_text(errors="replace").splitlines():
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             line = json.loads(text)
         except json.JSONDecodeError:

@@ -43,7 +43,7 @@ class MlflowTracking:
             lie beside it.
         uri: The tracking URI of the config. The environment's MLFLOW_TRACKING_URI wins over it.
         experiment: MLflow's experiment.
-        warn: Called with one sentence when the server fails, once.
+        warn: Called with one sentence when the server fails, once, or the disk is full.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class MlflowTracking:
         self._folder = folder.resolve()
         self._experiment = experiment
         self._warn = warn or (lambda text: print(text, file=sys.stderr))
-        self._journal = Journal(self._folder / "tracking.jsonl")
+        self._journal = Journal(self._folder / "tracking.jsonl", self._warn)
         self._runs: MlflowRuns | None = None
         self._down = False
         self._warned = False

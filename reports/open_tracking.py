@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hotlap.errors import UserInputError
+from hotlap.errors import NoRoom, UserInputError
+from hotlap.room import no_room
 from hotlap.settings import near
 from reports.mlflow_tracking import MlflowTracking
 from reports.no_tracking import NoTracking
@@ -25,7 +26,7 @@ def open_tracking(
     """The tracking `name` for the study or full run in `folder`.
 
     Without a server its SQLite file lies two folders up, so that all studies below `outputs` can
-    be compared. `warn` is told once if a server fails.
+    be compared. `warn` is told once if a server fails, or the disk is full.
 
     Raises:
         UserInputError: There is no tracking of this name.
@@ -52,6 +53,7 @@ def study_that_ends(tracking: Tracking, study: str, go_on: str) -> Iterator[None
 
     Raises:
         KeyboardInterrupt: It was interrupted; the error's text says what to type.
+        NoRoom: A disk is full, wherever that was found out; so does this one's.
     """
     try:
         yield
@@ -63,6 +65,35 @@ def study_that_ends(tracking: Tracking, study: str, go_on: str) -> Iterator[None
         tracking.study_ended(ended_record(study, state, reason=reason), [])
         if interrupted:
             raise KeyboardInterrupt(kept) from None
+        if full := no_room(error):
+            raise NoRoom(f"{full}. Make room; {kept}") from error
+        raise
+    finally:
+        tracking.close()
+
+
+@contextmanager
+def run_that_ends(tracking: Tracking, go_on: Callable[[], str]) -> Iterator[None]:
+    """The same for a full run, whose good end is told within.
+
+    Args:
+        tracking: Who is told.
+        go_on: Says what to type after an interruption.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted; the error's text says what to type.
+        NoRoom: A disk is full.
+    """
+    try:
+        yield
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        state = "interrupted" if interrupted else "failed"
+        tracking.run_ended({"state": state, "metrics": {}}, [])
+        if interrupted:
+            raise KeyboardInterrupt(go_on()) from None
+        if full := no_room(error):
+            raise NoRoom(f"{full}. Make room; {go_on()}") from error
         raise
     finally:
         tracking.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import IO, Any, cast
 
 from rich.console import Console
 
@@ -12,7 +13,10 @@ LOG_WIDTH = 120
 
 
 class Screen(Console):
-    """A console that nobody has to read: `python tune.py ... | head -1` still ends its study."""
+    """A console that nobody has to read: `python tune.py ... | head -1` still ends its study.
+
+    So does one whose terminal was closed, or whose log lies on a full disk.
+    """
 
     def on_broken_pipe(self) -> None:
         """Print no more, where rich would end the program."""
@@ -25,7 +29,35 @@ class Screen(Console):
         os.close(nowhere)
 
 
+class Output:
+    """Standard output, whose every error is that of a pipe which nobody reads.
+
+    rich knows that one only. A terminal that was closed has another, and so has a full disk.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """As the file's."""
+        try:
+            return self._file.write(text)
+        except OSError as error:
+            raise BrokenPipeError(*error.args) from error
+
+    def flush(self) -> None:
+        """As the file's."""
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise BrokenPipeError(*error.args) from error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
 def console() -> Console:
     """The screen, or the file or pipe that stands for it."""
-    plain = Screen()
-    return plain if plain.is_terminal else Screen(width=LOG_WIDTH)
+    output = cast("IO[str]", Output(sys.stdout))
+    plain = Screen(file=output)
+    return plain if plain.is_terminal else Screen(file=output, width=LOG_WIDTH)

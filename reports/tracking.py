@@ -45,7 +45,10 @@ SPEAK_FOR_THEMSELVES = ("memory_format", "amp", "optimizer_kernel", "allocator")
 
 
 class Tracking(Protocol):
-    """Something that keeps records: MLflow, or nothing. No method raises for a server's failure."""
+    """Something that keeps records: MLflow, or nothing.
+
+    No method raises for a server's failure, nor for a full disk.
+    """
 
     def study_started(self, record: Record) -> None:
         """A study begins, or goes on after a resume."""

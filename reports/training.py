@@ -41,6 +41,7 @@ class TrainingProgress:
         self._epochs = epochs
         self._promised = promised
         self._printed = 0.0
+        self._stopping = False
         self._task: TaskID | None = None
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -71,6 +72,19 @@ class TrainingProgress:
         if name == "built":
             for note in event["notes"]:
                 self.note(f"{note['setting']} is not in force: {note['reason']}")
+        elif name == "stopping":
+            self._stopping = True
+            self.note(
+                f"it saves a checkpoint and ends, within {event['limit_s'] / 60:.0f} minutes or it "
+                "is killed; Ctrl-C again kills it now"
+            )
+        elif name == "unsaved":
+            self.note(
+                f"the checkpoint {event['path']} could not be saved: {event['reason']}; the one "
+                "before is kept, training goes on, and the next one is saved when it is due"
+            )
+        elif name == "failed" and self._stopping:
+            self.note(f"it ended without a checkpoint: {event['error']}")
         elif name == "preparing" and event["n_done"] == event["n_wanted"]:
             self.note(f"{event['what']}: {event['n_done']} done")
         elif name == "step":

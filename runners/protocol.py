@@ -60,7 +60,11 @@ class Runner(Protocol):
         """Seconds, on the clock on which trials take their time."""
 
     def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
-        """Run `job` in `folder` and return what came of it; never raises for a trial's failure."""
+        """Run `job` in `folder` and return what came of it; never raises for a trial's failure.
+
+        Raises:
+            NoRoom: The disk is full: the next trial would end in the same way.
+        """
 
     def close(self) -> None:
         """Leave nothing behind."""

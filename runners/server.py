@@ -34,13 +34,16 @@ BURY_S = 5.0
 BOOT = """
 import sys
 root = sys.argv.pop(1)
-sys.path[0] = root
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]
+sys.path.insert(0, root)
 import hotlap.fork_server
 sys.path[:] = [*sys.path[1:], root]
 hotlap.fork_server.main()
 """
 """Starts a server whose last import folder is hotlap's own, so that a user's `runners` or `conf`
-is never hidden by ours; the current folder, which may hold a `random.py`, is not on the path."""
+is never hidden by ours; the current folder, which may hold a `random.py`, is not on the path (with
+PYTHONSAFEPATH it never was)."""
 
 
 class NoAnswer(Exception):
@@ -71,17 +74,22 @@ class Server:
     def __init__(self, preload: Sequence[str], env: Mapping[str, str], deadline: float) -> None:
         self._mark = uuid.uuid4().hex
         root = str(Path(hotlap.__file__).parents[1])
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", BOOT, root, ",".join(preload)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**env, MARK: self._mark},
-            start_new_session=True,  # a terminal's Ctrl-C reaches the tuner alone
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
+        answers, theirs = os.pipe()
+        self._answers = open(answers, "rb", buffering=0)
+        os.set_blocking(answers, False)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", BOOT, root, str(theirs), ",".join(preload)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,  # a `sitecustomize` may print
+                env={**env, MARK: self._mark},
+                start_new_session=True,  # a terminal's Ctrl-C reaches the tuner alone
+                pass_fds=(theirs,),
+            )
+        finally:
+            os.close(theirs)
+        assert self._process.stdin is not None
         self._orders = self._process.stdin
-        self._answers = self._process.stdout
-        os.set_blocking(self._answers.fileno(), False)
         self._buffer = b""
         self._gone: dict[int, int] = {}  # trials of which nothing is left, with their exit status
         try:

@@ -7,17 +7,17 @@ taken back.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from hotlap.errors import HotlapError, UserInputError
+from hotlap.lock import take
 from hotlap.settings import Settings
 from runners.protocol import Run
 from runners.row import Row, environment, line_of
@@ -43,6 +43,7 @@ class TableWriter:
     Args:
         path: The table; made if it is not there.
         header: Its first line: workload, settings (the baseline), space, window, facts, versions.
+        note: Takes a sentence for the user, where the file system has no locks.
 
     Raises:
         UserInputError: The file holds a table of another workload, space or machine, or none at
@@ -50,13 +51,18 @@ class TableWriter:
         HotlapError: The disk has no room for the first line.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: Mapping[str, Any],
+        note: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self._path = path
         self._fd = _opened(path)
         self._recorded: Counter[object] = Counter()
         self._environments = {environment(Settings())}  # the probe has started this server
         try:
-            self._hold()
+            self._hold(note)
             self._drop_cut_line()
             if os.fstat(self._fd).st_size == 0:
                 self._write({"table": FORMAT, **header})
@@ -109,14 +115,16 @@ class TableWriter:
                 "kept. Make room where it lies, and type the same command again to go on"
             )
 
-    def _hold(self) -> None:
+    def _hold(self, note: Callable[[str], None]) -> None:
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            why_not = take(self._fd)
         except BlockingIOError:
             raise UserInputError(
                 f"another command records {self._path}; wait until it has ended, or type "
                 "record=<another file>"
             ) from None
+        if why_not:
+            note(f"{self._path} cannot be locked ({why_not}): let no other command record it")
 
     def _drop_cut_line(self) -> None:
         text = self._path.read_bytes()

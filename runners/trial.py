@@ -8,12 +8,24 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from hotlap.job import EventReader, Job
+from hotlap.errors import NoRoom
+from hotlap.job import EventReader, Job, Kept
+from hotlap.room import takes_no_more
 from runners.protocol import Outcome, Watch
 from runners.server import BURY_S, POLL_S, Ended, NoAnswer, Server
 
 KILLED = "the fork server was killed from outside, and the trial with it"
 """Why a trial ended whose server is gone."""
+
+STOP_S = 600.0
+"""A full run that has not saved a checkpoint and ended so long after it was asked to hangs."""
+
+LOG_BYTES = 64 << 20
+"""A trial's log grows no further: a script that prints at each step would fill the disk."""
+
+LOG_FIRST_BYTES = 1 << 20
+LOG_LAST_BYTES = 1 << 16
+LOG_CUT = "\n[hotlap: the log became too long, and some of it was dropped here]\n"
 
 
 class Trial:
@@ -42,6 +54,7 @@ class Trial:
         self._deadline = deadline
         self._folder = folder
         self._reader = EventReader(folder, from_now=True)
+        self._log = Kept(folder / "worker.log")
         self.events: list[dict[str, Any]] = []
         self._names: set[str] = set()
         self.traceback = ""
@@ -49,7 +62,11 @@ class Trial:
     def follow(self) -> tuple[Outcome, str]:
         """Run it. Returns the outcome and, unless it is ok, the reason.
 
-        On Ctrl-C a full run gets to save a checkpoint first; a second one kills it.
+        On Ctrl-C a full run gets to save a checkpoint first, which is told to the watch as an
+        event `stopping`; a second one kills it.
+
+        Raises:
+            NoRoom: The disk is full, so that the trial's end tells nothing about its settings.
         """
         try:
             pid = self._server.start(self._folder, self._deadline)
@@ -59,14 +76,19 @@ class Trial:
             return "crash", KILLED
         self._heard = time.monotonic()
         try:
-            return self._until_gone(pid)
+            outcome, reason = self._until_gone(pid)
         except KeyboardInterrupt:
             if self._kind == "full_run":
                 self._server.ask_to_stop(pid)
+                self._deadline = min(self._deadline, time.monotonic() + STOP_S)
+                self._watch({"event": "stopping", "limit_s": STOP_S})
                 self._until_gone(pid)
             raise
         finally:
             self._server.bury(pid)
+        if outcome == "crash" and (why := takes_no_more(self._folder)):
+            raise NoRoom(f"the disk that holds {self._folder} takes no more ({why}): {reason}")
+        return outcome, reason
 
     def _until_gone(self, pid: int) -> tuple[Outcome, str]:
         stopped: tuple[Outcome, str] | None = None
@@ -83,6 +105,8 @@ class Trial:
                     give_up = time.monotonic() + BURY_S
             if gone is not None:
                 return stopped or self._ended(gone)
+            if self._kind != "full_run" and self._log.size() > LOG_BYTES:
+                self._log.cut(LOG_FIRST_BYTES, LOG_LAST_BYTES, LOG_CUT)
             if stopped is None and (late := self._late()):
                 stopped = ("timeout", late)
                 self._server.dump(pid)
@@ -141,5 +165,13 @@ class Trial:
             return "crash", KILLED
         if status == -signal.SIGKILL:
             return "oom", "the worker was killed from outside, most likely for want of host memory"
-        how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
+        how = _signal_name(-status) if status < 0 else f"exit code {status}"
         return "crash", f"the worker ended with {how} after its event '{last['event']}'"
+
+
+def _signal_name(number: int) -> str:
+    """Not each real-time signal has a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -67,6 +67,6 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text(encoding="utf-8").strip()
     except OSError:  # not Linux, the other version, or not ours to read: no limit is known there
         return ""

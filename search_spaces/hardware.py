@@ -136,7 +136,7 @@ def _physical_cores(cpus: list[int]) -> int:
     paths = [Path(topology.format(cpu)) for cpu in cpus]
     if not all(path.exists() for path in paths):
         return len(cpus)
-    return len({path.read_text() for path in paths})
+    return len({path.read_text(encoding="utf-8") for path in paths})
 
 
 def _cpu_name() -> str:
@@ -146,7 +146,7 @@ def _cpu_name() -> str:
 def _cpuinfo(*keys: str) -> str:
     """The first value of one of `keys` in /proc/cpuinfo; empty where there is none."""
     path = Path("/proc/cpuinfo")
-    for line in path.read_text().splitlines() if path.exists() else ():
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         key, _, value = line.partition(":")
         if key.strip() in keys:
             return value.strip()

@@ -3,7 +3,7 @@
 from studies.ablate import Ablation, Contribution, ablate
 from studies.anchor import Anchor
 from studies.arm import Arm
-from studies.bank import Bank, bank_folder
+from studies.bank import Bank
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.course import PROVE, Course
@@ -13,7 +13,7 @@ from studies.endurance import Endurance
 from studies.folder import held, new_folder
 from studies.found import Found
 from studies.found_doubts import doubts_of
-from studies.freezing import freeze
+from studies.freezing import freeze, proven_before
 from studies.gate import Gate, affordable_steps
 from studies.goal import Goal
 from studies.growth import Growth, Limits, growths
@@ -59,7 +59,6 @@ __all__ = [
     "Search",
     "ablate",
     "affordable_steps",
-    "bank_folder",
     "confirm",
     "doubts_of",
     "freeze",
@@ -71,6 +70,7 @@ __all__ = [
     "knows_facts",
     "new_folder",
     "offer",
+    "proven_before",
     "record",
     "study_name",
 ]

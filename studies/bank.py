@@ -11,7 +11,6 @@ The ancestor is the knowledge bank of Ascend's AOE, which keeps tuned operators 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hotlap import frozen
-from hotlap.errors import UserInputError
+from hotlap.lock import take
 from hotlap.settings import Settings
 from studies.entry import Entry, NoEntry
 from studies.fingerprints import machine_of, workload_of
@@ -35,29 +34,6 @@ all cores are busy. Longer, and something is wrong with the folder."""
 LOOK_S = 0.02
 
 LOCK = ".lock"
-
-
-def bank_folder(name: str, path: str | None) -> Path | None:
-    """Where the bank is: `path`, or the default, in the user's cache; None for the name "none".
-
-    The default follows the XDG Base Directory Specification: $XDG_CACHE_HOME where that is an
-    absolute path, else ~/.cache.
-
-    Raises:
-        UserInputError: This user has no home folder in which it could be.
-    """
-    if name == "none":
-        return None
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    usual = Path(cache if os.path.isabs(cache) else "~/.cache") / "hotlap" / "bank"
-    folder = usual if path is None else Path(path)
-    try:
-        return folder.expanduser().absolute()
-    except RuntimeError as error:
-        raise UserInputError(
-            f"the bank cannot be in {folder}: {error}; name a folder with bank.path=FOLDER, or "
-            "switch the bank off with bank=none"
-        ) from None
 
 
 class Bank:
@@ -186,13 +162,19 @@ class Bank:
     def _locked(self) -> Iterator[None]:
         self.path.mkdir(parents=True, exist_ok=True)
         deadline = time.monotonic() + PATIENCE_S
-        with (self.path / LOCK).open("a") as file:
+        with (self.path / LOCK).open("a", encoding="utf-8") as file:
             while True:
                 try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    why_not = take(file.fileno())
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
                         raise
                     time.sleep(LOOK_S)
+            if why_not:
+                self._tell(
+                    Path(LOCK),
+                    f"the bank {self.path} cannot be locked ({why_not}): of two studies that end "
+                    "at once one may keep nothing there",
+                )
             yield

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hotlap import frozen
+from hotlap.errors import FrozenFileError
 from hotlap.measurement import Ratio
 from hotlap.spoken import interval
 from studies.ablate import differing
@@ -30,8 +31,33 @@ class Freezing:
     earlier: str = ""
 
 
+def proven_before(path: Path, note: Callable[[str], None]) -> frozen.Frozen | None:
+    """What an earlier session of the study has proven to be faster, if it has.
+
+    Asked when a session begins: a file that was changed by hand must not end it when it is over.
+
+    Args:
+        path: The study's own frozen file.
+        note: Takes a sentence for the user, if it cannot be read any more.
+    """
+    if not path.exists():
+        return None
+    try:
+        old = frozen.load_frozen(path)
+    except FrozenFileError as error:
+        told = " ".join(str(error).split())
+        note(f"{told} Until then it counts as not proven, and this session writes it anew.")
+        return None
+    ends = old.provenance.get("speedup_ci95")
+    return old if ends and ends[0] > 1 and "speedup" in old.provenance else None
+
+
 def freeze(
-    paths: Sequence[Path], workload: str, proof: Confirmed, origin: Mapping[str, Any]
+    paths: Sequence[Path],
+    workload: str,
+    proof: Confirmed,
+    origin: Mapping[str, Any],
+    old: frozen.Frozen | None = None,
 ) -> Freezing:
     """Write what was proven to each of `paths`.
 
@@ -43,11 +69,11 @@ def freeze(
         workload: Its name.
         proof: The confirm rounds.
         origin: What else belongs to the provenance: facts, versions, commit, study, date.
+        old: What an earlier session has proven (see `proven_before`).
     """
     settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
     kept, earlier = False, ""
-    if not proof.found_better and was_proven(paths[0]):
-        old = frozen.load_frozen(paths[0])
+    if not proof.found_better and old is not None:
         proven = _speedup(old)
         against = disproof(proof, old.settings, old.provenance["speedup_ci95"][0])
         kept = not against
@@ -83,12 +109,6 @@ def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) ->
         "trial": winner.name,
         **origin,
     }
-
-
-def was_proven(path: Path) -> bool:
-    """Whether the frozen file holds settings that an earlier session proved to be faster."""
-    ends = frozen.load_frozen(path).provenance.get("speedup_ci95") if path.exists() else None
-    return bool(ends and ends[0] > 1)
 
 
 def _speedup(old: frozen.Frozen) -> str:

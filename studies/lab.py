@@ -271,7 +271,7 @@ def known_facts(folder: Path, ask: Callable[[], dict[str, Any]]) -> dict[str, An
     if not path.exists():
         write_text(path, json.dumps(ask(), indent=1))
     try:
-        facts: dict[str, Any] = dict(json.loads(path.read_text()))
+        facts: dict[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise UserInputError(
             f"{path} is damaged ({error}); remove it, and the facts are asked for anew"

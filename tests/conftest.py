@@ -1,3 +1,4 @@
+import contextlib
 import os
 import subprocess
 import sys
@@ -59,6 +60,37 @@ def users_folder(tmp_path):
             f"# @package _global_\nmodel:\n  workload: my_job.{name}\n"
         )
     return tmp_path
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of four megabytes, which a test can fill."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=4m", "hotlap-test", str(folder)]
+    try:
+        mounted = subprocess.run(words, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("only root may mount a disk that is small enough to fill")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+def fill(small_disk):
+    """Fills the small disk up to so many bytes; gives the file that takes the room."""
+
+    def fill(leave=0):
+        filler = small_disk / "filler"
+        room = os.statvfs(small_disk)
+        with filler.open("ab", buffering=0) as file, contextlib.suppress(OSError):
+            for _ in range(max(0, room.f_bavail * room.f_frsize - leave) // 4096):
+                file.write(b"x" * 4096)
+        return filler
+
+    return fill
 
 
 class Typed(subprocess.Popen):

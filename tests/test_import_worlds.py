@@ -16,7 +16,10 @@ from tests.conftest import ROOT
 ROOMS = ("search_spaces", "objectives", "runners", "studies", "reports")
 TORCH_FREE = (
     "settings",
+    "aside",
     "job",
+    "lock",
+    "room",
     "measurement",
     "environment",
     "errors",

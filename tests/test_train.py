@@ -1,5 +1,7 @@
 """The full run, as a user starts it."""
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -52,23 +54,148 @@ def test_a_resumed_run_ends_with_the_weights_of_one_that_was_never_stopped(tmp_p
         assert torch.equal(tensor, parts["model"][name]), name
 
 
+class Training(subprocess.Popen):
+    """A full run that does not end by itself, begun in a folder."""
+
+    def __init__(self, folder, *words):
+        super().__init__(
+            [*TRAIN, "epochs=1000000", "bank=none", *words],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def until(self, words):
+        """Until it has printed a line with these words."""
+        seen = []
+        while words not in (line := self.stdout.readline()):
+            assert line or self.poll() is None, "".join(seen)
+            seen.append(line)
+        self.family = psutil.Process(self.pid).children(recursive=True)
+
+    def rest(self):
+        """What it prints until it ends; nothing of it is left then."""
+        try:
+            rest = self.communicate(timeout=100)[0]
+        finally:
+            self.kill()
+        deadline = time.monotonic() + 30
+        while any(child.is_running() for child in self.family) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not [child for child in self.family if child.is_running()]
+        return rest
+
+
 def test_ctrl_c_saves_a_checkpoint_and_leaves_no_process(tmp_path):
+    run = Training(tmp_path)
+    run.until("epoch 2/")
+    run.send_signal(signal.SIGINT)
+    rest = run.rest()
+    assert run.returncode == 130
+    assert "it saves a checkpoint and ends" in rest
+    assert "to go on, add resume=outputs/digits_mlp/full-" in rest
+    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("persistent", ["true", "false"])
+def test_a_signal_to_all_of_its_processes_saves_a_checkpoint(tmp_path, number, persistent):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip("whoever started these tests has made them deaf to it")
+    workers = ("settings.num_workers=2", f"settings.persistent_workers={persistent}")
+    run = Training(tmp_path, *workers)
+    run.until("epoch 2/")
+    for process in (psutil.Process(run.pid), *run.family):  # as `systemctl stop` does
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+    rest = run.rest()
+    assert run.returncode == 130, rest
+    assert "to go on, add resume=" in rest
+    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+
+
+def test_several_signals_at_once_still_save_a_checkpoint(tmp_path):
+    """A terminal that is closed sends more than one."""
+    run = Training(tmp_path)
+    run.until("epoch 2/")
+    for _ in range(5):
+        run.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+    rest = run.rest()
+    assert run.returncode == 130, rest
+    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+
+
+def test_a_training_process_that_is_stopped_alone_has_not_finished(tmp_path):
+    run = Training(tmp_path)
+    run.until("epoch 2/")
+    (events,) = tmp_path.glob("outputs/digits_mlp/full-*/events.jsonl")
+    started = json.loads(events.read_text().splitlines()[0])
+    os.kill(started["pid"], signal.SIGTERM)
+    rest = run.rest()
+    assert run.returncode == 130, rest
+    assert "interrupted; to go on, add resume=" in rest and "trained" not in rest
+    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+
+
+def test_ctrl_c_ends_a_sweep(tmp_path):
+    run = Training(tmp_path, "-m", "seed=1,2")
+    run.until("epoch 2/")
+    run.send_signal(signal.SIGINT)
+    rest = run.rest()
+    assert run.returncode == 130, rest
+    assert len(list(tmp_path.glob("outputs/digits_mlp/full-*"))) == 1
+
+
+STUCK = """
+import time
+from my_job import make
+
+class NeverCome:
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        print("asked for", flush=True)
+        open("asked_for", "w").close()
+        while True:
+            time.sleep(0.01)
+
+def stuck():
+    workload = make()
+    workload.dataset = NeverCome()
+    return workload
+"""
+
+
+def test_a_second_ctrl_c_ends_a_run_that_hangs_and_nothing_is_promised(users_folder):
+    (users_folder / "my_other_job.py").write_text(STUCK)
+    (users_folder / "my_conf" / "model" / "stuck.yaml").write_text(
+        "# @package _global_\nmodel:\n  workload: my_other_job.stuck\n"
+    )
+    words = ["--config-dir", "my_conf", "+model=stuck", "tracking=none", "bank=none", "epochs=2"]
     run = subprocess.Popen(
-        [*TRAIN, "epochs=1000000"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(ROOT / "train.py"), *words],
+        cwd=users_folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     try:
-        while not run.stdout.readline().startswith("epoch 2/"):
+        while not (users_folder / "asked_for").exists():
             assert run.poll() is None
-        children = psutil.Process(run.pid).children(recursive=True)
+            time.sleep(0.01)
+        run.send_signal(signal.SIGINT)
+        while "it saves a checkpoint and ends" not in run.stdout.readline():
+            assert run.poll() is None
         run.send_signal(signal.SIGINT)
         rest = run.communicate(timeout=60)[0]
     finally:
         run.kill()
     assert run.returncode == 130
-    assert "to go on, add resume=outputs/digits_mlp/full-" in rest
-    assert checkpoint(tmp_path)["position"]["epoch"] >= 2
-    time.sleep(0.1)
-    assert not [child for child in children if child.is_running()]
+    assert "interrupted; no checkpoint was saved in outputs/stuck/full-" in rest
+    assert "add resume=" not in rest
 
 
 def test_settings_of_the_process_environment_are_there(tmp_path):
@@ -107,3 +234,23 @@ def test_a_missing_checkpoint_is_said(tmp_path):
     done = train(tmp_path, "resume=nowhere")
     assert done.returncode == 2
     assert "there is no checkpoint nowhere" in done.stderr
+
+
+def test_a_run_goes_on_from_the_home_folder_with_settings_that_can_be_read(tmp_path):
+    assert train(tmp_path, "max_steps=3").returncode == 0
+    (folder,) = tmp_path.glob("outputs/digits_mlp/full-*")
+    home = {**os.environ, "HOME": str(tmp_path)}
+    words = [*TRAIN, "max_steps=5", f"resume=~/{folder.relative_to(tmp_path)}"]
+
+    def go_on():
+        return subprocess.run(words, cwd=tmp_path, env=home, capture_output=True, text=True)
+
+    done = go_on()
+    assert done.returncode == 0, done.stderr
+    assert checkpoint(tmp_path)["position"]["steps"] == 5
+    for edited in ("settings: {num_workers: 0}", "- a list", "a: [", "settings: 3"):
+        (folder / "config.yaml").write_text(edited)
+        done = go_on()
+        assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+        assert "config.yaml cannot be read as the config of a full run" in done.stderr
+        assert "settings=<frozen file>" in done.stderr

@@ -154,6 +154,23 @@ def test_a_killed_tuner_leaves_no_process_and_can_go_on(tmp_path, start, tune):
     assert TrialState.RUNNING not in states(folder)
 
 
+def test_a_full_disk_ends_a_study_with_a_sentence_and_it_can_go_on(small_disk, fill, start, tune):
+    tuner = start(small_disk, "+model=digits_mlp", "tracking=none", "n_trials=5", *QUICK)
+    folder, family = wait_for_trial(tuner, small_disk, 2)
+    filler = fill()
+    code, out, err = tuner.finish()
+    assert code == 1, out + err
+    assert all_gone(family)
+    assert "Traceback" not in out + err
+    assert "Make room; what was measured is kept, to go on: " in err
+    assert f"resume={folder.relative_to(small_disk)}" in err
+
+    filler.unlink()
+    code, out, err = tune(small_disk, f"resume={folder}")
+    assert code == 0, out + err
+    assert len(states(folder)) == 5
+
+
 def test_a_users_own_workload_is_tuned_without_touching_the_clone(users_folder, tune):
     mine = ["--config-dir", "my_conf", "+model=make", "freeze=best.yaml"]
     code, out, err = tune(users_folder, *mine, "tracking=none", "n_trials=3", *QUICK)

@@ -163,7 +163,7 @@ def report_of(
         import_path=(str(ROOT),),
     )
     run = runner.run(job, folder, lambda event: event["event"] == "built", timeout_s)
-    log = (folder / "worker.log").read_text(errors="replace")
+    log = (folder / "worker.log").read_text(encoding="utf-8", errors="replace")
     for line in log.splitlines():
         if UNSUPPORTED in line:
             return None, skipped(line.strip())
@@ -172,7 +172,7 @@ def report_of(
     if not path.exists():
         last = (run.traceback.strip().splitlines() or [""])[-1]
         return None, failed(f"{run.outcome}: {run.reason} {last}".strip())
-    report: dict[str, Any] = json.loads(path.read_text())
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return report, passed("")
 
 

@@ -81,7 +81,9 @@ def make_loader(loop, settings):
 
 def forget_threads_before_forks():
     """OpenMP's idle threads do not exist in a forked worker, which would wait for them for ever."""
-    paths = {line.split()[-1] for line in open("/proc/self/maps") if "libgomp" in line}
+    paths = {
+        line.split()[-1] for line in open("/proc/self/maps", encoding="utf-8") if "libgomp" in line
+    }
     libraries = [ctypes.CDLL(path) for path in paths]
     if multiprocessing.get_all_start_methods()[0] == "fork":
         os.register_at_fork(

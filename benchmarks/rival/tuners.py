@@ -222,7 +222,7 @@ def _run(words: list[str], cwd: Path, how: Asking) -> str:
         done = run(words, cwd, clean(os.environ), LATE * how.budget_s)
     except subprocess.TimeoutExpired as late:
         raise NoAnswer(f"no answer in {LATE} times the budget") from late
-    with (how.place / "log.txt").open("a") as log:
+    with (how.place / "log.txt").open("a", encoding="utf-8") as log:
         log.write(f"$ {' '.join(words)}\n{done.stdout}\n{done.stderr}\n")
         log.write(f"code {done.returncode}\n\n")
     if done.returncode:

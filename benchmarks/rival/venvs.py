@@ -56,20 +56,20 @@ def prepare(name: str, folder: Path, share: bool) -> Path:
     python = place / "bin" / "python"
     wanted = "\n".join([*requirements()[name], f"share={share}"])
     mark = place / MARK
-    if mark.exists() and mark.read_text() == wanted:
+    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
         return python
     try:
         venv.EnvBuilder(with_pip=True, clear=True).create(place)
         if share:
             (site,) = place.glob("lib/python*/site-packages")
-            (site / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")
+            (site / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
         words = [str(python), "-m", "pip", "install", "-q", *requirements()[name]]
         subprocess.run(words, check=True, capture_output=True, text=True, timeout=INSTALL_S)
     except subprocess.CalledProcessError as error:
         raise CannotInstall(last_line(error.stderr or error.stdout or str(error))) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotInstall(last_line(str(error))) from error
-    mark.write_text(wanted)
+    mark.write_text(wanted, encoding="utf-8")
     return python
 
 

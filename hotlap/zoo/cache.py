@@ -5,14 +5,15 @@ No torch here: files can be prepared before a training process exists.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hotlap.aside import aside
 from hotlap.errors import UserInputError
+from hotlap.lock import take
 
 
 def cache_folder() -> Path:
@@ -39,19 +40,25 @@ def cache_folder() -> Path:
 def lock(path: Path) -> Iterator[None]:
     """Hold `path` as a lock; wait while another process holds it.
 
-    The kernel frees it when its holder dies, so a killed process leaves no stale lock.
+    The kernel frees it when its holder dies, so a killed process leaves no stale lock. On a file
+    system without locks nobody is kept out, which is told.
     """
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            why_not = take(file.fileno())
         except BlockingIOError:
             print(f"hotlap: another process is at work on {path.stem}; waiting", file=sys.stderr)
-            fcntl.flock(file, fcntl.LOCK_EX)
+            why_not = take(file.fileno(), wait=True)
+        if why_not:
+            print(
+                f"hotlap: {path} cannot be locked ({why_not}): start nothing else that makes "
+                f"{path.stem} until it is done",
+                file=sys.stderr,
+            )
         yield
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file aside and rename it into place: nobody ever reads half of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_bytes(data)
-    aside.replace(path)
+    """Write a file; nobody ever reads half of it."""
+    with aside(path) as place:
+        place.write_bytes(data)

@@ -1,11 +1,15 @@
 """Places that cannot be written are told with the other mistakes, before anything is started."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from conf.place import is_folder, place_of
+from conf.place import bank_folder, is_folder, place_of
 from conf.unwritable import no_file, nothing_in
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize(
@@ -22,6 +26,7 @@ from conf.unwritable import no_file, nothing_in
         ("bank.path=taken/bank", "taken is no folder", "bank.path=bank"),
         ("bank.path=/proc/bank", "nothing can be written in /proc", "bank.path=bank"),
         ("bank.path=' '", "not the name of a folder", "bank.path=bank"),
+        ("bank.path='~nobody-of-that-name/b'", "there can be no such", "bank.path=bank"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_a_mistake_like_others(ask, tmp_path, word, says, cure):
@@ -40,6 +45,76 @@ def test_places_that_can_be_made_are_none_and_are_not_made_yet(ask, tmp_path):
 
 def test_a_bank_that_others_fill_may_be_read_only(ask):
     assert ask("+model=digits_mlp", "bank.path=/proc").code == 0
+
+
+def test_the_bank_is_in_the_users_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert bank_folder("default", None) == tmp_path / "hotlap" / "bank"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for unset in ("", "relative/is/ignored"):
+        monkeypatch.setenv("XDG_CACHE_HOME", unset)
+        assert bank_folder("default", None) == tmp_path / "home" / ".cache" / "hotlap" / "bank"
+    assert bank_folder("default", "~/mine") == tmp_path / "home" / "mine"
+    assert bank_folder("default", "mine") == Path.cwd() / "mine"
+    assert bank_folder("none", "mine") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [([], 2), (["bank=none"], 0), (["bank.path=bank"], 0)], ids=str
+)
+def test_a_user_without_a_home_is_told_before_anything_starts(tmp_path, words, code):
+    front = "import sys; from conf.cli import main; sys.exit(main(sys.argv[1:], 'config', task))"
+    front = f"task = lambda config, text: 0\n{front}"
+    unknown = ["unshare", "--user", "--map-user=54321", "--map-group=54321"]
+    env = {
+        name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")
+    }
+    env["PYTHONPATH"] = str(ROOT)
+    try:
+        subprocess.run([*unknown, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this machine gives no user namespaces")
+    command = [*unknown, sys.executable, "-c", front, "+model=digits_mlp", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    if code:
+        assert done.stderr.startswith("1 mistake ")
+        assert "the bank is in the home folder, and there is none" in done.stderr
+        assert "type:  bank.path=bank, or bank=none" in done.stderr
+
+
+@pytest.fixture
+def read_only(small_disk):
+    """What lies on the disk can be read from now on, and nothing written."""
+
+    def read_only():
+        subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+
+    return read_only
+
+
+def test_a_study_or_run_that_cannot_be_written_any_more_does_not_go_on(ask, small_disk, read_only):
+    for primary in ("config", "train"):
+        ran = ask("+model=digits_mlp", primary=primary)
+        (small_disk / primary).mkdir()
+        (small_disk / primary / "config.yaml").write_text(ran.texts[0])
+    (small_disk / "train" / "checkpoint.pt").touch()
+    read_only()
+    runs = [
+        ask(f"resume={small_disk}/config"),
+        ask(f"resume={small_disk}/train", primary="train"),
+        ask("+model=digits_mlp", f"resume={small_disk}/train/checkpoint.pt", primary="train"),
+    ]
+    for ran in runs:
+        assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
+        assert "Read-only file system" in ran.err and "resume=<the copy>" in ran.err
+
+
+def test_a_home_that_nobody_has_is_no_place_to_go_on(ask):
+    for words in ([], ["+model=digits_mlp"]):
+        ran = ask("resume='~nobody-of-that-name/study'", *words, primary="train")
+        assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
+        assert "nobody-of-that-name" in ran.err
 
 
 def test_a_current_folder_that_takes_no_results_is_told(ask, tmp_path):

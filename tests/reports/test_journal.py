@@ -25,3 +25,17 @@ def test_numbers_go_on_in_the_next_session(tmp_path):
     one = Journal(path).append("a", {})
     two = Journal(path).append("b", {})
     assert (one.number, two.number) == (0, 1)
+
+
+def test_a_full_disk_is_told_once_and_keeps_no_record_from_the_server(small_disk, fill):
+    path, told = small_disk / "tracking.jsonl", []
+    journal = Journal(path, told.append)
+    first = journal.append("trial", {"trial": 0})
+    filler = fill()
+    lost = [journal.append("trial", {"trial": i, "words": "x" * 5000}) for i in (1, 2)]
+    assert journal.missing() == [first, *lost]
+    (note,) = told
+    assert f"{path} takes no more (No space left on device" in note
+    filler.unlink()
+    last = journal.append("trial", {"trial": 3})
+    assert Journal(path).missing() == [first, last]

@@ -16,6 +16,7 @@ import pytest
 from hotlap.settings import Settings
 from reports.mlflow_tracking import MlflowTracking, answers
 from reports.mlflow_uri import tracking_uri
+from reports.open_tracking import run_that_ends
 from reports.result import write_json
 from reports.tracking import ended_record, run_record, study_record, trial_record
 
@@ -258,6 +259,18 @@ def test_a_study_that_ended_early_says_so_in_its_description(database, tmp_path)
         (run,) = runs_of(tracking.uri)[study]
         note = run.data.tags["mlflow.note.content"]
         assert note == f"**{study}**, a study of hotlap: {state}; class 10 of 10"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(ZeroDivisionError, "FAILED"), (KeyboardInterrupt, "KILLED")]
+)
+def test_a_full_run_that_breaks_does_not_run_for_ever(database, tmp_path, error, status):
+    tracking = MlflowTracking(tmp_path, database)
+    with pytest.raises(error), run_that_ends(tracking, lambda: "add resume=there"):
+        tracking.run_started(run_record("a run", "resnet50", TUNED))
+        raise error
+    ((run,),) = runs_of(tracking.uri).values()
+    assert run.info.status == status
 
 
 class Server:

@@ -92,6 +92,52 @@ def segfaults():
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+def dies_of_a_signal_without_a_name():
+    os.kill(os.getpid(), 37)
+
+
+def fills(file):
+    """Takes all the room of the disk that `file` lies on, and then cannot even say so."""
+
+    def loss(model, batch):
+        with open(file, "ab", buffering=0) as filler:
+            while filler.write(b"x" * 4096):
+                pass
+
+    return _workload(loss=loss)
+
+
+def talks(n_lines):
+    """Prints so many lines of a hundred characters at its start, and trains."""
+    print("the first line")
+    for i in range(n_lines):
+        print(f"{i:<99}")
+    print("the last line", flush=True)
+    return _workload()
+
+
+def large():
+    """Has a checkpoint of more than a megabyte."""
+    workload = _workload()
+    workload.model = nn.Sequential(nn.Linear(8, 40_000), nn.Linear(40_000, 2))
+    return workload
+
+
+class NeverCome(Rows):
+    def __init__(self, report):
+        self.report = report
+
+    def __getitem__(self, i):
+        open(self.report, "w").close()
+        while True:
+            time.sleep(0.01)
+
+
+def waits_for_ever(report):
+    """Its samples never come; the file `report` is there when one was asked for."""
+    return _workload(NeverCome(report))
+
+
 def out_of_memory():
     def loss(model, batch):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")

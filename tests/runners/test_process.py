@@ -79,6 +79,7 @@ def test_the_worker_imports_nothing_of_the_tuner(run, tmp_path):
         ("no_such_function", "invalid", "has no function no_such_function"),
         ("exits", "crash", "exit code 7"),
         ("segfaults", "crash", "SIGSEGV"),
+        ("dies_of_a_signal_without_a_name", "crash", "ended with signal 37 after"),
         ("out_of_memory", "oom", "out of memory"),
         ("diverges", "diverged", "the loss became nan"),
     ],

@@ -9,9 +9,8 @@ import pytest
 from banked import ELSEWHERE, FACTS, LARGER, origin_of, plain_goal
 
 from hotlap import frozen
-from hotlap.errors import UserInputError
 from hotlap.settings import Settings
-from studies import Bank, bank_folder
+from studies import Bank
 from tests.conftest import ROOT
 
 TWO = Settings(num_workers=2)
@@ -221,20 +220,3 @@ def test_several_studies_at_once_leave_whole_entries_and_the_best_of_each(bank, 
     assert bank.find(FACTS, plain_goal()).settings.num_workers == 4
     assert bank.find(FACTS, plain_goal()).speedup == 6.09
     assert all(path.suffix == ".yaml" or path.name == ".lock" for path in bank.path.iterdir())
-
-
-def test_the_default_is_in_the_users_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert bank_folder("default", None) == tmp_path / "hotlap" / "bank"
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for unset in ("", "relative/is/ignored"):
-        monkeypatch.setenv("XDG_CACHE_HOME", unset)
-        assert bank_folder("default", None) == tmp_path / "home" / ".cache" / "hotlap" / "bank"
-    assert bank_folder("default", "~/mine") == tmp_path / "home" / "mine"
-    assert bank_folder("default", "mine") == Path.cwd() / "mine"
-    assert bank_folder("none", "mine") is None
-
-
-def test_a_user_who_does_not_exist_has_no_home(monkeypatch):
-    with pytest.raises(UserInputError, match="bank=none"):
-        bank_folder("default", "~nobody-of-this-name/bank")

@@ -6,8 +6,7 @@ from hotlap import frozen
 from hotlap.measurement import Block, Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run
-from studies import Arm, Confirmed, freeze
-from studies.freezing import was_proven
+from studies import Arm, Confirmed, freeze, proven_before
 from studies.gate import UNKNOWN
 from studies.protocols import Trial
 
@@ -32,6 +31,14 @@ def rates(value, n_rounds=5):
     return [value + i % 3 for i in range(n_rounds)]
 
 
+def proof_in(path):
+    """The settings that the file keeps as proven."""
+    notes = []
+    old = proven_before(path, notes.append)
+    assert not notes
+    return old and old.settings
+
+
 @pytest.fixture
 def paths(tmp_path):
     return [tmp_path / "frozen.yaml", tmp_path / "mine.yaml"]
@@ -42,7 +49,7 @@ def proven(paths):
     """The study's own file holds what its first session proved: FAST."""
     first = freeze(paths[:1], "digits", session(arm("trial 7", FAST, rates(200))), {})
     assert first.path == paths[0] and not first.kept and not first.earlier
-    assert was_proven(paths[0])
+    return proven_before(paths[0], pytest.fail)
 
 
 def test_every_file_gets_the_winner_and_the_last_one_is_named(paths):
@@ -55,7 +62,7 @@ def test_every_file_gets_the_winner_and_the_last_one_is_named(paths):
 
 def test_where_nothing_is_proven_the_baseline_is_frozen(paths):
     done = freeze(paths, "digits", session(arm("trial 7", FAST, [90, 120, 80, 130, 100])), {})
-    assert frozen.load(paths[1]) == BASE and not was_proven(paths[0]) and not done.earlier
+    assert frozen.load(paths[1]) == BASE and not proof_in(paths[0]) and not done.earlier
 
 
 @pytest.mark.parametrize(
@@ -78,11 +85,11 @@ def test_where_nothing_is_proven_the_baseline_is_frozen(paths):
     ],
 )
 def test_what_was_proven_before_stays_where_a_session_says_too_little_of_it(paths, proven, second):
-    done = freeze(paths, "digits", second, {})
+    done = freeze(paths, "digits", second, {}, proven)
     assert done.kept and done.path == paths[1]
     assert "What an earlier session proved, 2.0" in done.earlier and "stays frozen" in done.earlier
     for path in paths:
-        assert frozen.load(path) == FAST and was_proven(path)
+        assert frozen.load(path) == proof_in(path) == FAST
 
 
 @pytest.mark.parametrize(
@@ -98,19 +105,40 @@ def test_what_was_proven_before_stays_where_a_session_says_too_little_of_it(path
 def test_what_was_proven_before_goes_when_a_session_disproves_or_refuses_it(
     paths, proven, second, why
 ):
-    done = freeze(paths, "digits", second, {})
+    done = freeze(paths, "digits", second, {}, proven)
     assert not done.kept and why in done.earlier and "is frozen no longer" in done.earlier
     for path in paths:
-        assert frozen.load(path) == BASE and not was_proven(path)
+        assert frozen.load(path) == BASE and not proof_in(path)
 
 
 def test_a_new_winner_takes_the_place_of_an_old_one(paths, proven):
-    done = freeze(paths, "digits", session(arm("trial 9", OTHER, rates(300))), {})
+    done = freeze(paths, "digits", session(arm("trial 9", OTHER, rates(300))), {}, proven)
     assert not done.kept and not done.earlier
     assert frozen.load(paths[0]) == OTHER
 
 
 def test_a_file_that_is_missing_or_without_a_speedup_proves_nothing(tmp_path):
-    assert not was_proven(tmp_path / "frozen.yaml")
+    assert proof_in(tmp_path / "frozen.yaml") is None
     frozen.dump(tmp_path / "frozen.yaml", FAST, {})
-    assert not was_proven(tmp_path / "frozen.yaml")
+    assert proof_in(tmp_path / "frozen.yaml") is None
+    frozen.dump(tmp_path / "frozen.yaml", FAST, {"speedup_ci95": [1.9, 2.1]})
+    assert proof_in(tmp_path / "frozen.yaml") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("provenance: {speedup: 2.0, speedup_ci95: [much, more]}", "speedup_ci95[0] is 'much'"),
+        ("provenance: {speedup: 2.0, speedup_ci95: [1.9]}", "speedup_ci95 has to hold two numbers"),
+        ("provenance: {speedup: fast, speedup_ci95: [1.9, 2.1]}", "speedup is 'fast'"),
+        ("num_workrs: 4", "unknown key 'num_workrs'"),
+    ],
+)
+def test_a_file_that_was_spoilt_by_hand_proves_nothing_and_is_told_at_once(tmp_path, line, why):
+    path, notes = tmp_path / "frozen.yaml", []
+    path.write_text(f"settings: {{num_workers: 4}}\n{line}\n")
+    assert proven_before(path, notes.append) is None
+    (note,) = notes
+    assert why in note and "counts as not proven" in note and "\n" not in note
+    done = freeze([path], "digits", session(n_rounds=2), {})
+    assert not done.kept and frozen.load(path) == BASE

@@ -1,0 +1,114 @@
+"""Servers in environments that are not as usual, and what stops or does not stop them."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hotlap.job import Job, Window
+from runners import trial
+from runners.process import ProcessRunner
+
+HERE = Path(__file__).parent
+QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a trial in an environment with a folder on PYTHONPATH, in which these files lie."""
+
+    def run(name="good", preload=(), import_path=(str(HERE),), env=None, **files):
+        path = tmp_path / "path"
+        path.mkdir()
+        for stem, text in files.items():
+            (path / f"{stem}.py").write_text(text)
+        env = {**os.environ, "PYTHONPATH": str(path), **(env or {})}
+        job = Job(f"misbehaving.{name}", {}, {}, QUICK, import_path=import_path)
+        with ProcessRunner(preload, env) as runner:
+            return runner.run(job, tmp_path / "trial", lambda event: False, 200)
+
+    return run
+
+
+def test_an_interpreter_that_prints_at_its_start_is_no_answer_of_the_server(run):
+    found = run(sitecustomize="print('Welcome to the cluster!'); print('{\"ready\": 1', end='')")
+    assert found.outcome == "ok", found.traceback
+
+
+def test_a_module_that_breaks_when_it_is_preloaded_costs_only_who_needs_it(run, tmp_path):
+    broken = "raise RuntimeError('operator torchvision::nms does not exist')"
+    found = run(preload=["broken", "not_there", "leaves"], broken=broken, leaves="raise SystemExit")
+    assert found.outcome == "ok", found.traceback
+    log = (tmp_path / "trial" / "worker.log").read_text()
+    how = "failed while the fork server imported it"
+    assert f"broken {how}: RuntimeError: operator torchvision::nms" in log
+    assert f"leaves {how}: SystemExit" in log
+    assert "not_there" not in log
+
+
+@pytest.mark.parametrize("safe", ["", "1"])
+def test_the_users_import_path_is_whole(run, safe):
+    """With PYTHONSAFEPATH its first folder is the first of all."""
+    text = (HERE / "misbehaving.py").read_text()
+    found = run(import_path=(), env={"PYTHONSAFEPATH": safe}, misbehaving=text)
+    assert found.outcome == "ok", found.traceback
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_server_leaves_it_to_the_tuner_to_end(tmp_path, number):
+    """And its trials hear what any process hears."""
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip("whoever started these tests has made them deaf to it")
+    with ProcessRunner(preload=["torch"]) as runner:
+        seen = []
+
+        def watch(event):
+            seen.append(event["event"])
+            if seen.count("block") == 1 and event["event"] == "block":
+                (server,) = (psutil.Process(s._process.pid) for s in runner._servers.values())
+                server.send_signal(number)
+                for child in server.children():
+                    child.send_signal(number)
+            return False
+
+        window = Window(max_s=60, precision=1e-9)
+        job = Job("misbehaving.good", {}, {}, window, import_path=(str(HERE),))
+        found = runner.run(job, tmp_path / "0", watch, 120)
+        assert found.outcome == "crash"
+        name = "KeyboardInterrupt" if number == signal.SIGINT else f"ended with {number.name}"
+        assert name in found.reason
+        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
+        assert runner.run(job, tmp_path / "1", lambda event: False, 120).outcome == "ok"
+        assert len(runner._servers) == 1
+
+
+def test_a_full_run_that_cannot_end_by_itself_is_killed_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(trial, "STOP_S", 0.5)
+    seen = []
+
+    def watch(event):
+        seen.append(event["event"])
+        if event["event"] == "environment":
+            while not report.exists():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+        return False
+
+    report = tmp_path / "report"
+    run = {"epochs": 1, "folder": str(tmp_path / "run")}
+    job = Job(
+        "misbehaving.waits_for_ever",
+        {"report": str(report)},
+        kind="full_run",
+        run=run,
+        import_path=(str(HERE),),
+    )
+    with ProcessRunner(preload=["torch"]) as runner:
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(job, tmp_path / "run", watch, 120)
+        (server,) = (psutil.Process(s._process.pid) for s in runner._servers.values())
+        assert not server.children(recursive=True)
+    assert seen[-1] == "stopping"
