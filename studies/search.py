@@ -23,7 +23,7 @@ from studies.outcomes import told
 from studies.proposals import Proposals
 from studies.protocols import Space, Trial
 from studies.racing import rates_of
-from studies.samplers import CONSTRAINTS, constrain
+from studies.samplers import CONSTRAINTS, allowed, constrain
 
 HOPELESS = 4.0
 """A trial whose steps are so many times slower than the best one's does not get past warm-up."""
@@ -104,11 +104,7 @@ class Search:
 
     def best(self, n: int) -> dict[str, Settings]:
         """The `n` best trials that ended ok within the limits, best first: name -> settings."""
-        good = [
-            t
-            for t in self._ledger.trials
-            if t.user_attrs["outcome"] == "ok" and max(t.user_attrs[CONSTRAINTS], default=0) <= 0
-        ]
+        good = [t for t in self._ledger.trials if t.user_attrs["outcome"] == "ok" and allowed(t)]
         sign = -1 if self._study.direction == StudyDirection.MAXIMIZE else 1
         good.sort(key=lambda t: sign * (t.value or 0.0))
         return {
@@ -272,8 +268,8 @@ class Search:
         return min(late) > best * HOPELESS
 
     def _best_mean(self) -> float:
-        """The best trial's mean over its blocks."""
-        raced = [t for t in self._ledger.trials if t.intermediate_values]
+        """The mean over its blocks of the best trial that breaks no limit."""
+        raced = [t for t in self._ledger.trials if t.intermediate_values and allowed(t)]
         means = [statistics.fmean(rates_of(t, self._study.direction)) for t in raced]
         if self._lab.sign > 0:
             return max(means, default=0.0)

@@ -183,6 +183,27 @@ def test_settings_that_break_a_limit_are_never_the_best(replay, rows):
     assert over and all(t.user_attrs["constraints"] == [0.05] for t in over)
 
 
+@pytest.mark.parametrize("times", [3.0, 6.0])
+def test_what_is_over_a_limit_stops_no_trial_within_it(replay, times):
+    """Neither by racing nor within the warm-up, however many times as fast it is."""
+
+    def fast_over(settings):
+        return {0: 60.0, 1: 95.0, 2: 100.0, 4: 100.0 * times}[settings.num_workers]
+
+    session = replay(
+        fast_over,
+        knobs=SMALL,
+        budget_s=1e6,
+        search={"violations": lambda measured: [0.05 if measured.num_workers == 4 else -0.2]},
+    )
+    session.search.first("baseline", BASE)
+    session.search.run(None, enqueued=[Settings(num_workers=4)])
+    assert session.seen.trials[1].settings.num_workers == 4
+    within = [t for t in session.seen.trials if t.settings.num_workers == 2]
+    assert [t.run.outcome for t in within] == ["ok"] * 3
+    assert next(iter(session.search.best(1).values())).num_workers == 2
+
+
 @pytest.mark.parametrize("sampler", ["tpe", "gp"])
 def test_samplers_learn_of_limits(replay, sampler):
     def violations(measurement):
