@@ -11,6 +11,7 @@ best is stopped with at most the stated probability, however long the race.
 Processes that run the same differ too, which no block of one process knows of. How much is an
 estimate from a few runs of the baseline, so there as well the bound is Student's, with their
 degrees of freedom. Taken as known, an estimate from three runs stopped equal trials far too often.
+With fewer than three runs there is none, and a wide spread is assumed (studies/noise.py).
 
 A trial over a limit, such as the device's memory, cannot win, however fast it is: it stops nobody.
 """

@@ -19,6 +19,7 @@ from studies.budget import Budget
 from studies.enough import LEAST_S, no_baseline
 from studies.lab import Lab
 from studies.ledger import Ledger
+from studies.noise import Noise
 from studies.outcomes import told
 from studies.proposals import Proposals
 from studies.protocols import Space, Trial
@@ -165,6 +166,8 @@ class Search:
             anchor: Follows the machine's drift; None takes values as they are.
         """
         waiting = [settings for settings in enqueued if self._proposals.known(settings) is None]
+        if anchor is None:
+            self._ledger.expect_noise(*Noise(0).between_processes)
         due = True  # a trial has run since the baseline was measured
         while True:
             if n_trials is not None and len(self._proposals) >= n_trials:

@@ -86,14 +86,20 @@ def test_noise_between_processes_makes_it_careful() -> None:
     assert pruned_at(RacingPruner(process_noise=0.05), study, rates) is None
 
 
-@pytest.mark.parametrize("n_runs", [3, 4, 8])
-def test_noise_known_from_few_runs_stops_no_more_equal_trials_than_stated(n_runs: int) -> None:
+@pytest.mark.parametrize(
+    ("n_runs", "spread"),
+    [(3, 0.05), (4, 0.05), (8, 0.05), (1, 0.02), (1, 0.1), (1, 0.2), (2, 0.1), (2, 0.2)],
+)
+def test_noise_known_from_few_runs_stops_no_more_equal_trials_than_stated(
+    n_runs: int, spread: float
+) -> None:
+    """Below three runs nothing is known, and machines differ: 9 to 20 % have been recorded."""
     n, wrong = 400, 0
     for seed in range(n):
         rng = random.Random(seed)
 
         def of_process() -> float:
-            return 100 * (1 + rng.gauss(0, 0.05))  # noqa: B023  (called within the round)
+            return 100 * (1 + rng.gauss(0, spread))  # noqa: B023  (called within the round)
 
         runs = [(20.0 * i, of_process()) for i in range(n_runs)]
         noise = Noise.of([Repeat(t, rate, rate) for t, rate in runs]).between_processes

@@ -5,6 +5,7 @@ from replay import BASE, EXPERT, KEEP, KNOBS
 
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
+from studies.noise import WIDE, WIDE_DEGREES
 from studies.samplers import NAMES
 
 SMALL = {name: KNOBS[name] for name in ("num_workers", "prefetch_factor")}
@@ -164,6 +165,15 @@ def test_racing_saves_time_and_hopeless_trials_end_within_warmup(replay):
     assert all(t.value == pytest.approx(spread(t.settings), rel=0.05) for t in raced)
     equals = [t for t in session.seen.trials if t.settings.num_workers == 2]
     assert sum(t.run.outcome == "ok" for t in equals) >= len(equals) - 1
+
+
+def test_where_the_noise_was_not_measured_racing_expects_much(replay):
+    """As in a session that goes on with a study and has no time for the baseline."""
+    session = replay(rate, budget_s=1e6)
+    told = []
+    session.ledger.expect_noise = lambda *noise: told.append(noise)
+    session.searched(n_trials=4)
+    assert told == [(WIDE, WIDE_DEGREES)]
 
 
 def test_without_a_pruner_only_hopeless_trials_are_stopped(replay):
