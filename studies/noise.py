@@ -26,13 +26,6 @@ from dataclasses import dataclass
 from hotlap.spoken import percent
 from studies.arm import shared_error
 
-NOISY = 0.05
-"""Above this spread or drift, the search compares each trial with a baseline next to it."""
-
-DRIFT_REPEATS = 4
-"""Three repeats come in order by chance once in three times: no drift is taken from fewer than so
-many, or a quiet machine's study would measure its baseline every second trial."""
-
 FEW_REPEATS = 3
 """With fewer repeats nothing is known: the difference of two runs tells next to nothing."""
 
@@ -113,12 +106,6 @@ class Noise:
     def drifts(self) -> bool:
         """Whether the drift is more than the spread makes by chance."""
         return self.n > 2 and abs(self.drift) > max(0.02, 2 * self.spread)
-
-    @property
-    def noisy(self) -> bool:
-        """Whether neighbours in time have to be compared."""
-        drifts = self.n >= DRIFT_REPEATS and abs(self.drift) > NOISY
-        return self.spread > NOISY or drifts or bool(self.modes)
 
     @property
     def between_processes(self) -> tuple[float, float]:

@@ -5,7 +5,8 @@ from replay import BASE, EXPERT, KEEP, KNOBS
 
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
-from studies.noise import WIDE, WIDE_DEGREES
+from studies.anchor import Anchor
+from studies.noise import WIDE, WIDE_DEGREES, Repeat
 from studies.samplers import NAMES
 
 SMALL = {name: KNOBS[name] for name in ("num_workers", "prefetch_factor")}
@@ -251,17 +252,23 @@ def test_enqueued_settings_come_first_and_once(replay):
 
 
 def test_the_baseline_is_measured_once_however_many_proposals_are_refused(replay):
-    """On a noisy machine it is due before each trial, and a refusal is none."""
+    """Where it is due before each trial: a refusal is none."""
     session = replay(
         rate,
-        process_noise=0.3,
         budget_s=900,
         search={"refuse": lambda s: "no shared memory" if s.num_workers == 4 else ""},
     )
-    session.studied()
+
+    def again():
+        trial = session.lab.measure("repeat", BASE, 100)
+        return Repeat(trial.ended_s, trial.value, trial.value)
+
+    session.search.first("baseline", BASE)
+    session.search.run(None, anchor=Anchor(again, [again()], 0.0, session.lab.now))
     kinds = [
         t.kind for t in session.seen.trials if t.kind == "repeat" or t.run.outcome == "invalid"
     ]
     assert kinds.count("search") >= 3
     tried = [t.kind for t in session.seen.trials if t.run.outcome != "invalid"]
-    assert "repeat repeat repeat repeat" not in " ".join(tried)
+    assert "repeat search repeat search" in " ".join(tried)
+    assert "repeat repeat" not in " ".join(tried[2:])
