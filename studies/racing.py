@@ -11,6 +11,9 @@ best is stopped with at most the stated probability, however long the race.
 Processes that run the same differ too, which no block of one process knows of. How much is an
 estimate from a few runs of the baseline, so there as well the bound is Student's, with their
 degrees of freedom. Taken as known, an estimate from three runs stopped equal trials far too often.
+With fewer than three runs there is none, and a wide spread is assumed (studies/noise.py).
+
+A trial over a limit, such as the device's memory, cannot win, however fast it is: it stops nobody.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from collections.abc import Sequence
 from optuna.pruners import BasePruner
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
+
+from studies.samplers import allowed
 
 
 class RacingPruner(BasePruner):
@@ -75,12 +80,12 @@ class RacingPruner(BasePruner):
         return gap > mine + its
 
     def _best(self, study: Study) -> list[float] | None:
-        """The blocks of the best complete trial that has enough of them."""
+        """The blocks of the best complete trial that has enough of them and breaks no limit."""
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         raced = [
             t
             for t in done
-            if t.value is not None and len(t.intermediate_values) >= self._min_blocks
+            if t.value is not None and len(t.intermediate_values) >= self._min_blocks and allowed(t)
         ]
         if not raced:
             return None

@@ -41,6 +41,11 @@ def constraints_of(trial: FrozenTrial) -> Sequence[float]:
     return broken or (-1.0,)
 
 
+def allowed(trial: FrozenTrial) -> bool:
+    """Whether a trial breaks no limit: one that does cannot win, and so is nobody's rival."""
+    return max(constraints_of(trial)) <= 0
+
+
 def constrain(trial: optuna.Trial, violations: Sequence[float]) -> None:
     """Tell a running trial by how much it breaks each limit, the way this Optuna wants it."""
     trial.set_user_attr(CONSTRAINTS, list(violations))

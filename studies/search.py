@@ -19,11 +19,12 @@ from studies.budget import Budget
 from studies.enough import LEAST_S, no_baseline
 from studies.lab import Lab
 from studies.ledger import Ledger
+from studies.noise import Noise
 from studies.outcomes import told
 from studies.proposals import Proposals
 from studies.protocols import Space, Trial
 from studies.racing import rates_of
-from studies.samplers import CONSTRAINTS, constrain
+from studies.samplers import CONSTRAINTS, allowed, constrain
 
 HOPELESS = 4.0
 """A trial whose steps are so many times slower than the best one's does not get past warm-up."""
@@ -107,11 +108,7 @@ class Search:
 
     def best(self, n: int) -> dict[str, Settings]:
         """The `n` best trials that ended ok within the limits, best first: name -> settings."""
-        good = [
-            t
-            for t in self._ledger.trials
-            if t.user_attrs["outcome"] == "ok" and max(t.user_attrs[CONSTRAINTS], default=0) <= 0
-        ]
+        good = [t for t in self._ledger.trials if t.user_attrs["outcome"] == "ok" and allowed(t)]
         sign = -1 if self._study.direction == StudyDirection.MAXIMIZE else 1
         good.sort(key=lambda t: sign * (t.value or 0.0))
         return {
@@ -165,6 +162,8 @@ class Search:
             anchor: Follows the machine's drift; None takes values as they are.
         """
         waiting = [settings for settings in enqueued if self._proposals.known(settings) is None]
+        if anchor is None:
+            self._ledger.expect_noise(*Noise(0).between_processes)
         due = True  # a trial has run since the baseline was measured
         while True:
             if n_trials is not None and len(self._proposals) >= n_trials:
@@ -277,8 +276,8 @@ class Search:
         return min(late) > best * HOPELESS
 
     def _best_mean(self) -> float:
-        """The best trial's mean over its blocks."""
-        raced = [t for t in self._ledger.trials if t.intermediate_values]
+        """The mean over its blocks of the best trial that breaks no limit."""
+        raced = [t for t in self._ledger.trials if t.intermediate_values and allowed(t)]
         means = [statistics.fmean(rates_of(t, self._study.direction)) for t in raced]
         if self._lab.sign > 0:
             return max(means, default=0.0)

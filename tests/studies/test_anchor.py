@@ -2,6 +2,7 @@
 
 import math
 import random
+import statistics
 
 import pytest
 from replay import BASE
@@ -40,6 +41,43 @@ def test_on_a_quiet_machine_values_are_left_alone_and_the_baseline_is_seldom_mea
         machine.value(100)
     assert set(factors) == {1.0}
     assert machine.n < 12
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.2])
+def test_a_spread_that_does_not_last_adds_no_noise_and_costs_no_trials(spread):
+    """Each process has a level of its own: what the baseline did tells nothing of the next one."""
+
+    def error(values):
+        return math.sqrt(statistics.fmean(math.log(v / 120) ** 2 for v in values))
+
+    raw, corrected, n_repeats = [], [], []
+    for seed in range(20):
+        machine = Machine(lambda t: 1.0, spread, seed)
+        anchor = machine.anchor()
+        for _ in range(60):
+            anchor.before_trial()
+            raw.append(machine.value(120))
+            corrected.append(raw[-1] * anchor.factor)
+        n_repeats.append(machine.n)
+    assert error(corrected) < 1.02 * error(raw)
+    assert statistics.fmean(n_repeats) < 12
+
+
+WAVES = 0.4
+"""Of the machine's speed."""
+
+
+def test_waves_are_followed_through_a_spread_from_process_to_process():
+    """Both at once: dividing takes most of the waves out, and the spread stays."""
+    raw, corrected = [], []
+    for seed in range(20):
+        machine = Machine(lambda t: 1 + WAVES * math.sin(t / 90), 0.1, seed)
+        anchor = machine.anchor()
+        for _ in range(60):
+            anchor.before_trial()
+            raw.append(math.log(machine.value(120) / 120))
+            corrected.append(raw[-1] + math.log(anchor.factor))
+    assert statistics.pstdev(corrected) < 0.75 * statistics.pstdev(raw)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_on_a_noisy_machine_rounds_go_on_as_long_as_the_budget_has_time(replay):
 
 
 def test_rounds_that_end_at_their_limit_are_told_with_what_allows_more(replay):
-    found = replay(rate, budget_s=3600, process_noise=0.1).studied(max_rounds=4)
+    found = replay(rate, budget_s=3600, process_noise=0.15).studied(max_rounds=4)
     assert found.proof.capped and found.proof.found_better
     doubts = {doubt.name: doubt for doubt in doubts_of(found, FOLDER)}
     assert "resume=outputs/digits confirm.max_rounds=8" in doubts["wide-interval"].advice
@@ -139,13 +139,13 @@ def test_before_the_proof_the_noise_is_told_for_the_rounds_that_the_budget_pays(
 
 
 def test_racing_learns_of_the_noise_from_each_repeat_of_the_baseline(replay):
-    session = replay(rate, budget_s=900, process_noise=0.1)
+    session = replay(rate, budget_s=600, process_noise=0.1)
     told = []
     session.ledger.expect_noise = lambda *noise: told.append(noise)
     found = session.studied()
     degrees = [of_noise[1] for of_noise in told]
-    assert degrees == sorted(degrees) and degrees[0] == 3 and degrees[-1] > 6
-    assert told[0] == Noise.of(found.repeats[:4]).between_processes
+    assert degrees == sorted(degrees) and degrees[0] == 2 and degrees[-1] >= 4
+    assert told[0] == Noise.of(found.repeats[:3]).between_processes
 
 
 def test_what_does_not_learn_the_same_is_refused_and_the_next_best_taken(replay):

@@ -69,7 +69,7 @@ def test_a_second_session_draws_other_settings_than_the_first(replay, sampler):
 
 def test_racing_knows_the_rivals_of_the_first_session(replay):
     replay(lambda s: 1000.0, budget_s=1e6).searched(n_trials=4)
-    session = replay(lambda s: 500.0, budget_s=1e6)
+    session = replay(lambda s: 300.0, budget_s=1e6)
     session.searched(n_trials=8)
     assert set(session.outcomes("search")) == {"pruned"}
 

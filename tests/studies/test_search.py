@@ -5,6 +5,8 @@ from replay import BASE, EXPERT, KEEP, KNOBS
 
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
+from studies.anchor import Anchor
+from studies.noise import WIDE, WIDE_DEGREES, Repeat
 from studies.samplers import NAMES
 
 SMALL = {name: KNOBS[name] for name in ("num_workers", "prefetch_factor")}
@@ -166,6 +168,15 @@ def test_racing_saves_time_and_hopeless_trials_end_within_warmup(replay):
     assert sum(t.run.outcome == "ok" for t in equals) >= len(equals) - 1
 
 
+def test_where_the_noise_was_not_measured_racing_expects_much(replay):
+    """As in a session that goes on with a study and has no time for the baseline."""
+    session = replay(rate, budget_s=1e6)
+    told = []
+    session.ledger.expect_noise = lambda *noise: told.append(noise)
+    session.searched(n_trials=4)
+    assert told == [(WIDE, WIDE_DEGREES)]
+
+
 def test_without_a_pruner_only_hopeless_trials_are_stopped(replay):
     session = replay(rate, pruner="none", knobs=SMALL, budget_s=1e6)
     session.searched()
@@ -181,6 +192,27 @@ def test_settings_that_break_a_limit_are_never_the_best(replay, rows):
     assert all(settings.num_workers != 2 for settings in session.search.best(20).values())
     over = [t for t in rows() if t.user_attrs["settings"]["num_workers"] == 2]
     assert over and all(t.user_attrs["constraints"] == [0.05] for t in over)
+
+
+@pytest.mark.parametrize("times", [3.0, 6.0])
+def test_what_is_over_a_limit_stops_no_trial_within_it(replay, times):
+    """Neither by racing nor within the warm-up, however many times as fast it is."""
+
+    def fast_over(settings):
+        return {0: 60.0, 1: 95.0, 2: 100.0, 4: 100.0 * times}[settings.num_workers]
+
+    session = replay(
+        fast_over,
+        knobs=SMALL,
+        budget_s=1e6,
+        search={"violations": lambda measured: [0.05 if measured.num_workers == 4 else -0.2]},
+    )
+    session.search.first("baseline", BASE)
+    session.search.run(None, enqueued=[Settings(num_workers=4)])
+    assert session.seen.trials[1].settings.num_workers == 4
+    within = [t for t in session.seen.trials if t.settings.num_workers == 2]
+    assert [t.run.outcome for t in within] == ["ok"] * 3
+    assert next(iter(session.search.best(1).values())).num_workers == 2
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "gp"])
@@ -220,17 +252,23 @@ def test_enqueued_settings_come_first_and_once(replay):
 
 
 def test_the_baseline_is_measured_once_however_many_proposals_are_refused(replay):
-    """On a noisy machine it is due before each trial, and a refusal is none."""
+    """Where it is due before each trial: a refusal is none."""
     session = replay(
         rate,
-        process_noise=0.3,
         budget_s=900,
         search={"refuse": lambda s: "no shared memory" if s.num_workers == 4 else ""},
     )
-    session.studied()
+
+    def again():
+        trial = session.lab.measure("repeat", BASE, 100)
+        return Repeat(trial.ended_s, trial.value, trial.value)
+
+    session.search.first("baseline", BASE)
+    session.search.run(None, anchor=Anchor(again, [again()], 0.0, session.lab.now))
     kinds = [
         t.kind for t in session.seen.trials if t.kind == "repeat" or t.run.outcome == "invalid"
     ]
     assert kinds.count("search") >= 3
     tried = [t.kind for t in session.seen.trials if t.run.outcome != "invalid"]
-    assert "repeat repeat repeat repeat" not in " ".join(tried)
+    assert "repeat search repeat search" in " ".join(tried)
+    assert "repeat repeat" not in " ".join(tried[2:])
