@@ -21,7 +21,7 @@ clock in all processes of the machine):
               host_bytes, open_files, shared_bytes, device_bytes
     timed     compile_s, epoch_start_s, epoch_start_known, epochs_in_blocks, n_epoch_steps
     losses    what hotlap/losses.py says, the answer to a job of kind "losses"; `step` meanwhile
-    finished  peak_device_bytes, peak_host_bytes, n_skipped_steps
+    finished  peak_device_bytes, peak_host_bytes, n_skipped_steps; of a script left_out_share
     failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback
 """
 
