@@ -125,13 +125,15 @@ class EpochStart:
         return self.shown_s(steady)
 
     def shown_s(self, steady: Steady) -> float:
-        """The seconds, as far as training has shown them by itself.
+        """The seconds, as far as training has shown them by itself; 0 if no epoch ends.
 
         Borders tell them. Without one there is the very first batch: it came when the workers had
         started and one of them had made it, and of that a round of steady steps waits for a part
         as well. Workers that persist only make it, and no longer than a round of steps computes:
         else steady steps would wait.
         """
+        if self._feed.endless:
+            return 0.0
         if self._borders:
             found = [wait_s - n * steady.wait_s for wait_s, n in self._borders]
             return max(0.0, statistics.median(found))

@@ -28,9 +28,11 @@ class FeedState(Protocol):
         n_epochs: Epochs begun.
         n_epoch_steps: Batches of an epoch, None until it is known.
         restarts: Whether an epoch can be begun on purpose.
+        endless: Whether the batches go on where an epoch should end, so that none has a start.
     """
 
     restarts: bool
+    endless: bool
     wait_s: float
     wait_before_s: float
     now: float
@@ -72,6 +74,7 @@ class Feed:
     """
 
     restarts = True
+    endless = False
 
     def __init__(
         self,

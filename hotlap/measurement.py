@@ -95,6 +95,8 @@ class Measurement:
         peak_device_bytes: Peak of torch's reserved device memory, None without a device.
         peak_host_bytes: Peak resident memory of the trial's processes, workers included.
         n_skipped_steps: Updates that the GradScaler skipped within the window.
+        left_out_share: Of a script that makes its batches itself: share of the trial's time that
+            was left out again and again, since the model was called without gradients.
         gpu: Means of the GPU watch's counters while the window ran; absent ones are missing.
         notes: Settings that could not be put in force: {"setting":, "reason":}.
         settled: False if warm-up ended by its cap.
@@ -116,6 +118,7 @@ class Measurement:
     peak_device_bytes: int | None = None
     peak_host_bytes: int | None = None
     n_skipped_steps: int = 0
+    left_out_share: float = 0.0
     gpu: dict[str, float] = field(default_factory=dict)
     notes: tuple[dict[str, str], ...] = ()
     settled: bool = True
@@ -220,6 +223,7 @@ _PLAIN = (
     "peak_device_bytes",
     "peak_host_bytes",
     "n_skipped_steps",
+    "left_out_share",
     "notes",
     "tokens_per_sample",
     "num_workers",

@@ -164,7 +164,8 @@ class WindowTimer:
                 reason = "settled"
                 break
         self._settled = reason == "settled"
-        self._whole_epochs = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.max_s
+        fit = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.max_s
+        self._whole_epochs = fit and not self._feed.endless
         if self._whole_epochs:
             yield from self._finish_epoch()
         self._emit(
@@ -193,6 +194,7 @@ class WindowTimer:
                 self._timer.let_go()
                 yield from self._finish_epoch()
             epoch = self._feed.n_epochs
+            self._whole_epochs &= not self._feed.endless
             if self._whole_epochs:
                 n_steps, unit = self._epoch_steps(), self._feed.n_epoch_steps or 1
             else:

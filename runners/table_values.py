@@ -97,6 +97,7 @@ ROW = {
     "epoch_start_known": SWITCH,
     "n_epoch_steps": FROM_ONE, "num_workers": COUNT, "tokens_per_sample": FROM_ZERO,
     "peak_device_bytes": COUNT, "peak_host_bytes": COUNT, "n_skipped_steps": COUNT,
+    "left_out_share": FROM_ZERO,
     "gpu": NUMBERS, "notes": NOTES,
 }  # fmt: skip
 WORKLOAD = {"function": TEXT, "args": MAPPING, "words": TEXTS, "script": MAPPING}
@@ -124,6 +125,7 @@ NEVER_NULL = (
     *("settings", "facts", "window", "versions", "args", "words", "function", "side", "cores"),
     *("allocators", "epochs_in_blocks", "resident", "settled", "num_workers", "n_skipped_steps"),
     "epoch_start_known",
+    "left_out_share",
     *("notes", "reason", "traceback", "other_cpu_share", "at_step"),
     *("startup_s", "compile_s", "epoch_start_s", "warmup_s"),
 )

@@ -26,6 +26,9 @@ THROTTLED = 0.1
 FEW_BATCHES = 4
 """With fewer steps an epoch is mostly its start."""
 
+MUCH = 0.2
+"""Above this share of a script's time it matters whether what is left out is part of training."""
+
 THROTTLES = {
     "sw_power_cap": "it draws as much power as its limit allows",
     "hw_power_brake_slowdown": "the power supply has told it to draw less",
@@ -61,6 +64,7 @@ def of_trials(trials: Sequence[Watched]) -> list[Doubt]:
         short_dataset,
         epoch_start_unknown,
         not_settled,
+        much_left_out,
     )
     return [doubt for kind in kinds if (doubt := kind(trials))]
 
@@ -167,6 +171,24 @@ def not_settled(trials: Sequence[Watched]) -> Doubt | None:
         "still on its way, when the time for warming up was over",
         "a slow first epoch (files not cached yet), a long queue of batches, or a noisy machine",
         "more time to warm up: window.max_warmup_s=60; a short budget= shortens it too",
+    )
+
+
+def much_left_out(trials: Sequence[Watched]) -> Doubt | None:
+    """A script without a loader calls its model without gradients for much of its time."""
+    shares = [trial.measurement.left_out_share for trial in trials]
+    touched = [share for share in shares if share > MUCH]
+    if not _many(touched, trials):
+        return None
+    return Doubt(
+        "much-left-out",
+        f"in {_of(touched, trials)} {percent(statistics.median(touched))} of the script's time was "
+        "left out: between some of its steps it calls its model without gradients, as in an "
+        "evaluation; the figures are those of the steps alone",
+        "frequent evaluations; or the rollouts of reinforcement learning, which are part of the "
+        "training, so that the whole gains less than the figures say",
+        "if they are rollouts, time two full runs: the script by itself, and python -m hotlap run "
+        "--settings with the frozen file",
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ class Candidate:
         iterator: Of its pass; not kept alive, or its end would not show (nor in workers.py).
         with_gradients: Whether one of its batches came with gradients enabled.
         over: Whether its pass has ended.
+        thread: In which it gave its last batch.
     """
 
     seen: LoaderSeen
@@ -33,6 +35,7 @@ class Candidate:
     iterator: weakref.ref[Any] | None = None
     with_gradients: bool = True
     over: bool = False
+    thread: int = field(default_factory=threading.get_ident)
 
     @property
     def evaluates(self) -> bool:

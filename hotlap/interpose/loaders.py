@@ -85,10 +85,14 @@ class Loaders:
 
         @functools.wraps(go)
         def __iter__(self: Any) -> Any:
-            if watcher.listener is not None and (seen := watcher._loaders.get(self)) is not None:
-                watcher.listener.begins(seen)
+            seen, listener = watcher._loaders.get(self), watcher.listener
+            if listener is not None and seen is not None:
+                listener.begins(seen)
             watcher._workers.before_pass(self)
-            return go(self)
+            iterator = go(self)
+            if listener is not None and seen is not None:
+                listener.begun(seen)
+            return iterator
 
         @functools.wraps(begin)
         def begun(self: Any, loader: Any) -> None:

@@ -1,4 +1,9 @@
-"""The last pass over each DataLoader: since when it is waited for, and the samples it gave."""
+"""The last pass over each DataLoader: since when it is waited for, and the samples it gave.
+
+A script may make its iterator long before it takes a batch, above the building of its model say.
+So the first batch is waited for since it was asked for, and the making of the iterator, which
+starts the workers, is added to that.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +11,44 @@ from typing import Any
 
 from hotlap.interpose.pass_size import PassSize
 from hotlap.interpose.seen import LoaderSeen
+from hotlap.interpose.unit import Unit
 
 
 class Pass:
     """One pass over a loader.
 
     Attributes:
-        asked_at: When its batch was asked for; of the first one, when the pass began: the start
-            of workers is a wait for it.
+        asked_at: When its batch was asked for; of the first one, earlier by what its iterator took
+            to be made: the start of workers is a wait for it.
         n_given: Batches it gave.
+        trained: Whether an optimizer stepped while it gave the last batch.
     """
 
     def __init__(self, now: float) -> None:
         self.asked_at = now
         self.n_given = 0
-        self._begins_late = False
+        self.trained = False
+        self._made_s = 0.0
         self._size: PassSize | None = None
+
+    def made(self, now: float) -> None:
+        """Its iterator, which was begun with the pass, is made."""
+        self._made_s = now - self.asked_at
 
     def asks(self, now: float) -> None:
         """A batch is asked for."""
-        if self.n_given or self._begins_late:
-            self.asked_at = now
+        self.asked_at = now if self.n_given else now - self._made_s
 
-    def gives(self, loader: Any, batch: Any) -> int:
-        """A batch has come; returns its samples."""
+    def gives(self, loader: Any, batch: Any, now: float, waits: bool) -> Unit:
+        """A batch has come; returns what a unit of it alone has.
+
+        Without `waits` nobody is known to wait for it, but for a pass's first batch.
+        """
         if self._size is None:
             self._size = PassSize(loader)
-        self.n_given += 1
-        return self._size.of(self.n_given - 1, batch)
-
-    def waits(self) -> None:
-        """Something else is done first: its iterator was made before an evaluation."""
-        self._begins_late = True
+        i, self.n_given = self.n_given, self.n_given + 1
+        wait_s = now - self.asked_at if waits or i == 0 else 0.0
+        return Unit(wait_s, now, 1, self._size.of(i, batch), int(i == 0), batch)
 
 
 class Passes:
@@ -53,9 +64,3 @@ class Passes:
     def of(self, seen: LoaderSeen, now: float) -> Pass:
         """Its last pass; one that began unseen, before anybody listened, begins now."""
         return self._of.setdefault(id(seen), Pass(now))
-
-    def wait(self) -> None:
-        """Something else is done before those that have given nothing yet give a batch."""
-        for one in self._of.values():
-            if not one.n_given:
-                one.waits()

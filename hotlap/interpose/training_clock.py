@@ -1,7 +1,9 @@
 """Seconds of training: a clock that leaves out what was not training.
 
-Whether something else was, is known when training goes on: until then it is written down since
-when, and what spoke for it.
+All time counts but what lies between the last thing that training did and the moment it goes on, if
+meanwhile a pass ended, a root was called without gradients, or another loader's pass began and it
+gave batches: that was an evaluation, a picture, a checkpoint. It is decided when training goes on:
+until then it is written down since when, and what spoke for it.
 """
 
 from __future__ import annotations
@@ -23,12 +25,14 @@ class TrainingClock:
         now: The clock itself.
         idle: Whether, as far as it is known, training has done with what it has.
         left_out_s: What was not training, so far.
+        n_left_out: How many times something was left out.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.now = clock
         self.idle = False
         self.left_out_s = 0.0
+        self.n_left_out = 0
         self._stopped_at: float | None = None
         self._other_at: float | None = None
         self._n_other = 0
@@ -74,9 +78,16 @@ class TrainingClock:
         self.stop(at)
         return True
 
+    def leave_out(self, since: float) -> float:
+        """Leave out what there was since then, in seconds of training; returns how many."""
+        seconds = self() - since
+        self.left_out_s += seconds
+        return seconds
+
     def go_on(self, at: float) -> None:
         """Training has gone on since then."""
-        if self._stopped_at is not None:
-            self.left_out_s += max(0.0, at - self._stopped_at)
+        if self._stopped_at is not None and at > self._stopped_at:
+            self.left_out_s += at - self._stopped_at
+            self.n_left_out += 1
         self._stopped_at = self._other_at = None
         self._n_other, self._other_began = 0, False

@@ -39,3 +39,9 @@ class Follower(Protocol):
 
     def moved_on(self, seen: LoaderSeen) -> None:
         """The script trains on with another loader, and no longer with the one before."""
+
+    def steps_on(self) -> None:
+        """One more step on the same batch: a unit may take long, and the script trains."""
+
+    def alone(self) -> None:
+        """The script asks its loader for nothing more: the units to come are its steps."""

@@ -3,15 +3,11 @@
 A unit is what training does with one batch: from asking for it until the next one is asked for.
 Steps are not batches: a GAN steps twice on each, with accumulation one step has several. A script
 that makes its batches itself has no such border; there a unit is one step of its first optimizer.
+So it is in one that asks its loader for nothing more, until it does (first_optimizer.py).
 
-All time counts but what lies between the last thing that training did and the moment it goes on, if
-meanwhile a pass ended, a root was called without gradients, or another loader's pass began and it
-gave batches: that was an evaluation, a picture, a checkpoint. It is decided when training goes on:
-
-- A batch that was not trained on, with a root called without gradients, belongs to an evaluation on
-  the training loader itself.
-- One that was not trained on yet, without such a call, was fetched ahead (some libraries do); it
-  counts to the unit that follows.
+What time counts, training_clock.py says. A batch that was not trained on yet was fetched ahead, as
+some libraries do, and counts to the unit that follows; but if meanwhile a root was called without
+gradients, it belongs to an evaluation on the training loader itself.
 
 Where several loaders are used together or in turns, the one that gave the last batch before the
 first step makes the borders, and the samples of the others' batches count in the unit that trains
@@ -26,17 +22,15 @@ from typing import Any
 
 from hotlap.feed import Clock
 from hotlap.interpose.aside import Aside
-from hotlap.interpose.candidates import Candidate, Candidates
-from hotlap.interpose.pass_size import length
+from hotlap.interpose.candidates import Candidate
+from hotlap.interpose.first_optimizer import MOVED_ON, MOVED_ON_S
 from hotlap.interpose.passes import Passes
 from hotlap.interpose.seen import LoaderSeen
 from hotlap.interpose.taken import Taken
 from hotlap.interpose.training_clock import TrainingClock
+from hotlap.interpose.training_thread import TrainingThread
 from hotlap.interpose.unit import Follower, Unit
-
-MOVED_ON, MOVED_ON_S = 16, 5.0
-"""After so many steps on other loaders' batches, and seconds without one of its own, the script has
-done with the loader before. A short pass over another one belongs to those who take turns."""
+from hotlap.interpose.who_trains import WhoTrains
 
 
 class Units:
@@ -49,6 +43,7 @@ class Units:
     Attributes:
         clock: Seconds of training.
         taken: What the units that are done have taken: the FeedState that a timer asks.
+        thread: The one that trains.
         loss: Where the last backward pass began.
     """
 
@@ -56,10 +51,8 @@ class Units:
         self._follower = follower
         self.clock = TrainingClock(clock)
         self.taken = Taken()
-        # What trains: a loader, or without one an optimizer
-        self._trains: LoaderSeen | None = None
-        self._optimizer: weakref.ref[Any] | None = None
-        self._candidates = Candidates()
+        self.thread = TrainingThread()
+        self._who = WhoTrains()
         self._grown: Candidate | None = None  # what trains, made anew with another batch size
         self._first_forward_at: float | None = None
         # The passes and the unit that are open
@@ -84,26 +77,35 @@ class Units:
         """A pass begins."""
         now = self.clock.now()
         self._passes.begins(seen, now)
-        if self._is_other(seen):
+        if self._who.is_other(seen):
             self.clock.other(now, begins=True)
             if self._in_hand:
                 self._aside.begins(seen, now)
         else:
             self._asked_at, self._pass_ended = now, False
 
+    def begun(self, seen: LoaderSeen) -> None:
+        """Its iterator is made."""
+        now = self.clock.now()
+        self._passes.of(seen, now).made(now)
+
     def asks(self, seen: LoaderSeen) -> None:
         """A batch is asked for: the border between two units."""
         now = self.clock.now()
         one = self._passes.of(seen, now)
         one.asks(now)
-        if self._is_other(seen):
+        if self._who.is_other(seen):
             self.clock.other(now)
             if self._in_hand:
                 self._aside.asks(now)
             return
         self._asked_at = one.asked_at
-        if not self._begun:
+        if not self._who.known:
             return
+        if seen is self._who.rests:
+            self._returns()
+        if self._who.may_train:
+            self._who.optimizer.asked(self._unit.n_samples if self._trained else 0)
         if self._trained:
             self._close()
         elif self._looked:  # an evaluation on the training loader
@@ -118,70 +120,73 @@ class Units:
     def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:
         """A batch has come."""
         now = self.clock.now()
-        one = self._passes.of(seen, now)
-        is_first = not one.n_given
-        n_samples = one.gives(loader, batch)
-        unit = Unit(now - one.asked_at, now, 1, n_samples, int(is_first), batch)
-        current = None if iterator is None else weakref.ref(iterator)
+        one, beside = self._passes.of(seen, now), self.thread.is_another()
+        unit = one.gives(loader, batch, now, waits=not beside)
+        current = None if iterator is None or beside else weakref.ref(iterator)
         new = Candidate(seen, loader, unit, one.asked_at, current)
-        if self._is_other(seen):
+        if self._who.is_other(seen):
             self.clock.gives()
-            self._n_beside += n_samples
+            if not self._who.may_train:
+                return
+            self._n_beside += unit.n_samples
             self._foreign, self._grown = seen, None
-            if self._trains is not None and seen.resized(self._trains):
+            if self._who.loader is not None and seen.resized(self._who.loader):
                 self._grown = new
             return
-        if not self._begun:
-            if not self._candidates.gives(new):
+        if not self._who.known:
+            if not self._who.candidates.gives(new):
                 return
         else:
             self._foreign, self._n_foreign, self._grown = None, 0, None
             self._unit.add(unit)
-        self.taken.iterator = current
+        self.taken.comes_from(loader, current)
         self.clock.idle = False
 
     def ends(self, seen: LoaderSeen) -> None:
         """A pass is over: what follows may be anything."""
-        if not self._begun:
-            self._candidates.ends(seen)
-        elif not self._is_other(seen):
+        if not self._who.known:
+            self._who.candidates.ends(seen)
+        elif not self._who.is_other(seen):
             self._pass_ended = True
             self.clock.over(self.clock.now())
         elif self._in_hand:
             self._aside.ends(seen)
+        elif seen is self._foreign and not self._passes.of(seen, self.clock.now()).trained:
+            self._foreign, self._n_beside = None, 0  # an evaluation
 
     # Listener: the model and the optimizers
 
     def forward(self, module: Any, trains: bool) -> None:
         """A root is called."""
+        self.thread.trains()
         if not trains:
-            self._passes.wait()
             if self._foreign is not None:
                 self._n_beside = 0
             if self._in_hand:
                 self._aside.looks()
         elif self._aside.sure:
             self._evaluated()
-        if not self._begun:
+        if not self._who.known:
             if trains and self._first_forward_at is None:
                 self._first_forward_at = self.clock.now()
-        elif trains and self._trains is not None and self._foreign is not None:
+        elif trains and self._who.loader is not None and self._foreign is not None:
             pass  # an evaluation that forgets no_grad and eval; if it trains, a step will tell
         elif trains:
             self._goes_on()
-            self.clock.idle = self._trains is not None
+            self.clock.idle = self._who.loader is not None
         elif self.clock.idle:
             if not self._looks_always:
                 self.clock.over(self.clock.now())
-            self._looked = self._trains is None
+            self._looked = self._who.loader is None
         else:
             self._looked = True
 
     def backward(self, loss: Any) -> None:
         """A backward pass begins; without its graph the loss holds no memory."""
+        self.thread.trains(surely=True)
         self._evaluated()
         self.loss = loss.detach() if getattr(loss, "numel", lambda: 0)() == 1 else None
-        if self._trains is not None and self._foreign is None and self._unit.n_batches:
+        if self._who.loader is not None and self._foreign is None and self._unit.n_batches:
             self._goes_on()  # be it in evaluation mode, as where statistics are frozen
             self.clock.idle = True
 
@@ -190,52 +195,42 @@ class Units:
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer stepped: it was training."""
-        if not self._begun:
+        self.thread.trains()
+        foreign = self._foreign
+        if not self._who.known:
             self._begin(optimizer)
-        elif self._trains is not None and self._foreign is not None:
-            self._steps_on(self._foreign)
+        elif self._who.loader is not None and foreign is not None:
+            self._steps_on(foreign)
         self._goes_on()
         self.clock.idle = True
-        if self._trains is not None:
+        if self._who.loader is not None:
             if self._pass_ended:  # its last batches were fetched ahead
                 self.clock.over(self.clock.now())
-        elif self._is_first(optimizer):
+            if foreign is None:
+                self._again(optimizer)
+        elif self._who.optimizer.is_it(optimizer, self.clock.now() - self._unit_at > MOVED_ON_S):
             self._unit_at = self.clock.now()
-            self._unit = Unit(0.0, self._unit_at, 1, 1)
+            self._unit = Unit(0.0, self._unit_at, 1, self._who.optimizer.samples)
             self._looks_always, self._looked = self._looked, False
             self._close()
 
     def trains(self, seen: LoaderSeen) -> bool:
         """Whether this loader is known to be the one that trains."""
-        return seen is self._trains
+        return seen is self._who.loader
 
     # Within
 
-    @property
-    def _begun(self) -> bool:
-        return self._trains is not None or self._optimizer is not None
-
-    def _is_other(self, seen: LoaderSeen) -> bool:
-        return self._begun and seen is not self._trains
-
-    def _is_first(self, optimizer: Any) -> bool:
-        """Whether without a loader this optimizer's steps are the units."""
-        first = self._optimizer() if self._optimizer is not None else None
-        self._n_foreign = 0 if first is optimizer else self._n_foreign + 1
-        long = self.clock.now() - self._unit_at > MOVED_ON_S
-        if first is None or (long and self._n_foreign >= MOVED_ON):
-            first, self._optimizer = optimizer, weakref.ref(optimizer)  # a fold, or another phase
-        return first is optimizer
-
     def _begin(self, optimizer: Any) -> None:
         loader = None
-        if (found := self._candidates.take()) is not None:
-            self._trains, loader = found.seen, found.loader
+        if (found := self._who.begin(optimizer)) is not None:
+            loader, self._pass_ended = found.loader, found.over
             self._unit, self._unit_at = found.unit, found.unit_at
-            self.taken.iterator = found.iterator
-            self.taken.n_epoch_steps = length(loader)
+            beside = self.thread.is_another(found.thread)
+            if beside and not self._unit.n_passes:
+                self._unit.wait_s = 0.0
+            self.taken.begin(loader)
+            self.taken.comes_from(loader, None if beside else found.iterator)
         else:
-            self._optimizer = weakref.ref(optimizer)
             self._unit_at = self._first_forward_at or self.clock.now()
         self.clock.stop(self._unit_at)  # a timer begins where the unit did
         self._follower.begin(loader)
@@ -244,6 +239,7 @@ class Units:
     def _steps_on(self, foreign: LoaderSeen) -> None:
         """A step follows a batch of a loader that is not the one that trains."""
         self._n_foreign += 1
+        self._passes.of(foreign, self.clock.now()).trained = True
         long = self.clock.now() - self._asked_at > MOVED_ON_S
         moved_on = long and self._n_foreign >= MOVED_ON
         grown = self._grown
@@ -254,15 +250,40 @@ class Units:
             together = self._trained and not self._pass_ended  # its batches are in the open unit
             if self._trained:
                 self._close()
-            self._trains, self._foreign, self._grown = grown.seen, None, None
+            self._who.loader, self._foreign, self._grown = grown.seen, None, None
             self._n_foreign, self._n_beside, self._pass_ended = 0, 0, False
             self._unit = grown.unit
             self._unit_at = self.clock.now() if together else grown.unit_at
-            self.taken.grew(length(grown.loader))
+            self.taken.grew(grown.loader)
+
+    def _again(self, optimizer: Any) -> None:
+        """A step on a batch that was stepped on before, perhaps: does the script ask no more?"""
+        first = self._who.optimizer
+        if first.again(optimizer, self.clock()) > 1:
+            self._follower.steps_on()
+        if not first.goes_alone(holds_on=not self._pass_ended and self.taken.may_go_on()):
+            return
+        # The open unit ends with the first of these steps; the others are of neither kind.
+        self._unit.now += self.clock.leave_out(first.since)  # its last batch came before that
+        if not self._unit.n_batches:
+            self._unit = Unit(0.0, self.clock.now(), 1, first.samples)
+        self._who.rest()
+        self._pass_ended = self._looked = self._looks_always = False
+        self.taken.rests()
+        self._follower.alone()
+        self._unit_at = self.clock.now()
+        self.clock.go_on(self._unit_at)
+        self._close()
+
+    def _returns(self) -> None:
+        """The script asks its loader again, and batches make the units as before."""
+        self._who.come_back()
+        self._unit, self._trained, self._looked = Unit(), False, False
+        self.taken.returns()
 
     def _goes_on(self) -> None:
         """Training goes on: since when?"""
-        at = self.clock.now() if self._trains is None else self._unit_at
+        at = self.clock.now() if self._who.loader is None else self._unit_at
         if self.clock.stop_for_other(before=at):
             self._n_beside = 0
         self.clock.go_on(at)
@@ -273,7 +294,7 @@ class Units:
     @property
     def _in_hand(self) -> bool:
         """Whether there is a batch that is not trained on yet."""
-        return self._trains is not None and self._unit.n_batches > 0 and not self._trained
+        return self._who.loader is not None and self._unit.n_batches > 0 and not self._trained
 
     def _evaluated(self) -> None:
         """The batch in hand is trained on now; meanwhile there may have been an evaluation."""

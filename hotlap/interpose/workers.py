@@ -99,7 +99,7 @@ class Workers:
         has_workers = "num_workers" not in watched.place.reasons
         if has_workers and watched.before and (where := changed(watched.before, now)):
             self._keep_none(watched, f"{where} changed between two passes of the loader")
-        if watched.open and self.keeps(loader) and _n_holders(loader) > ALONE:
+        if watched.open and self.keeps(loader) and n_holders(loader) > ALONE:
             self._refuse(
                 watched,
                 "persistent_workers",
@@ -204,7 +204,7 @@ def _state(loader: DataLoader[Any], data_only: bool) -> State:
     return state(data_only, dataset=loader.dataset, collate_fn=loader.collate_fn)
 
 
-def _n_holders(loader: Any) -> int:
+def n_holders(loader: Any) -> int:
     """References to the iterator that a loader keeps: a loop that is not done holds it too."""
     return sys.getrefcount(loader.__dict__["_iterator"])
 
@@ -216,7 +216,7 @@ class _Alone:
         self._iterator = object()
 
 
-ALONE = _n_holders(_Alone())
+ALONE = n_holders(_Alone())
 
 
 def _not_anew(loader: DataLoader[Any]) -> str:

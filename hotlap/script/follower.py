@@ -108,6 +108,13 @@ class ScriptFollower:
         """The script trains on with another loader: what comes now is another training."""
         self.ending.guard(lambda: self._moved_on(seen))
 
+    def steps_on(self) -> None:
+        """One more step on the same batch: a unit that takes long is no silence."""
+        self.besides()
+
+    def alone(self) -> None:
+        """The script asks its loader for nothing more."""
+
     def _moved_on(self, seen: LoaderSeen) -> None:
         try:
             self.script_ended()

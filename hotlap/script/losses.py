@@ -72,7 +72,12 @@ class Losses(ScriptFollower):
         self._repeatable = loader is not None and not self._dice and repeats(loader)
 
     def seed_fetch(self) -> None:
-        """A pass begins, or a further batch is asked for; the model may have drawn any number."""
+        """A pass begins, or a further batch is asked for; the model may have drawn any number.
+
+        Not from a thread that fetches ahead: the model draws its own meanwhile.
+        """
+        if self.units.thread.is_another():
+            return
         self._n_fetched += 1
         seed_all(self.job.seed - STRIDE * self._n_fetched)
 

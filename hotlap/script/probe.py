@@ -76,6 +76,10 @@ class Probe(ScriptFollower):
         if seen_enough or time.monotonic() - self._begun > MOST_S:
             self.ending.guard(self._answer)
 
+    def alone(self) -> None:
+        """The script asks its loader for nothing more, so no setting of it matters to the steps."""
+        self._loader = None
+
     def script_ended(self) -> None:
         """A short script may have shown enough."""
         if not self._n_units:

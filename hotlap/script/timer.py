@@ -24,6 +24,9 @@ from hotlap.sides import compute_nothing
 from hotlap.window import Feed, WindowTimer, drive
 from hotlap.worker import MAX_SKIPPED
 
+AGAIN = 3
+"""What is left out so many times comes again and again."""
+
 
 class Timer(ScriptFollower):
     """Times the units of a script, or one of its sides alone (see hotlap/sides.py)."""
@@ -34,6 +37,7 @@ class Timer(ScriptFollower):
     _holding: Holding | None = None
     _startup_s = 0.0
     _n_before = 0, 0  # updates asked for, and skipped, before the window
+    _own_batches: tuple[float, float, int] | None = None  # since when, and left out before
 
     @property
     def listener(self) -> Listener:
@@ -52,6 +56,13 @@ class Timer(ScriptFollower):
         self._startup_s = time.monotonic() - self.started - (now - clock())
         self.ending.guard(lambda: self._begin(loader))
         clock.left_out_s += clock.now() - now + self.interposition.looked_s
+        if loader is None:
+            self.alone()
+
+    def alone(self) -> None:
+        """The script has no loader, or asks it for nothing more."""
+        clock = self.units.clock
+        self._own_batches = clock.now(), clock.left_out_s, clock.n_left_out
 
     def done(self, n_samples: int, loss: Any, batch: Any) -> None:
         """One more unit."""
@@ -136,6 +147,21 @@ class Timer(ScriptFollower):
         if event == "warm":  # a scaler that finds its scale skips before the window
             self._n_before = self.skips.n_asked, self.skips.n_skipped
 
+    def _left_out_share(self) -> float:
+        """Of a script's time without a loader, what was left out, if that comes again and again.
+
+        Its model was called there without gradients: an evaluation, or the rollouts of
+        reinforcement learning, which nothing tells apart.
+        """
+        if self._own_batches is None:
+            return 0.0
+        clock = self.units.clock
+        began, left_out_s, n_left_out = self._own_batches
+        seconds = clock.now() - began
+        if clock.n_left_out - n_left_out < AGAIN or seconds <= 0.0:
+            return 0.0
+        return (clock.left_out_s - left_out_s) / seconds
+
     def _not_in_force(self) -> list[dict[str, str]]:
         told = {note["setting"] for note in self.interposition.notes}
         notes = unreached(self.imposed, self.seen)
@@ -155,4 +181,5 @@ class Timer(ScriptFollower):
             peak_device_bytes=torch.cuda.max_memory_reserved(self._device) if cuda else None,
             peak_host_bytes=peak_host_bytes(),
             n_skipped_steps=n_skipped,
+            left_out_share=self._left_out_share(),
         )

@@ -64,6 +64,40 @@ def test_a_small_bound_is_as_good_as_known():
     assert found.samples_per_s == right(truth(make))
 
 
+class EndlessFeed(ScriptFeed):
+    """Of a loader whose order never ends."""
+
+    endless = True
+
+
+class GoesOn(ScriptFeed):
+    """Of one whose pass goes on where its epoch should end, which shows only there."""
+
+    @property
+    def endless(self):
+        return self.n_taken > self.n_epoch_steps
+
+
+@pytest.mark.parametrize(
+    ("feed", "n_epoch", "batch_s"),
+    [
+        (EndlessFeed, 5, 0.02),
+        (EndlessFeed, 40, 0.3),
+        (EndlessFeed, 130, 0.02),
+        (GoesOn, 5, 0.02),
+        (GoesOn, 5, 0.3),
+        (GoesOn, 20, 0.02),
+    ],
+)
+def test_a_pass_without_an_end_has_no_epoch_start(feed, n_epoch, batch_s):
+    world = World(0.1)
+    loader = Loader(world, batch_s, 2, 2, start_s=4.0)
+    found = measure(world, loader, n_epoch_steps=n_epoch, feed_of=feed)
+    assert found.epoch_start_s == 0.0 and not found.epochs_in_blocks
+    assert found.n_epoch_steps == n_epoch
+    assert found.samples_per_s == right(BATCH / max(0.1, batch_s / 2))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_workers_that_start_anew_are_charged_in_each_epoch_behind_a_slow_first_step(workers):
     # Their loader binds: what they fetch while the first step compiles shows in no later epoch.

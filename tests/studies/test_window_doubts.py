@@ -33,6 +33,7 @@ ODD = {
     "short-dataset": replace(QUIET, epochs_in_blocks=True, n_epoch_steps=10),
     "epoch-start-unknown": replace(QUIET, epoch_start_s=50.0, epoch_start_known=False),
     "not-settled": replace(QUIET, settled=False),
+    "much-left-out": replace(QUIET, left_out_share=0.7),
 }
 
 

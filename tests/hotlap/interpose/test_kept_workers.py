@@ -85,7 +85,7 @@ def test_a_pass_that_the_script_breaks_off_keeps_the_workers(interpose):
 
 def test_a_listener_that_tells_units_does_not_count_as_a_second_pass(interpose):
     class Nobody:
-        begin = done = moved_on = lambda self, *args: None
+        begin = done = moved_on = steps_on = alone = lambda self, *args: None
 
     interposition = interpose(**KEPT)
     units = Units(Nobody())

@@ -7,8 +7,7 @@ from tests.hotlap.interpose.virtual_script import ASK
 
 def test_waiting_is_known_as_it_was_at_the_epochs_begin(script):
     script.train_pass()
-    script.begins(script.training)
-    script.does(20)  # workers that start
+    script.begins(script.training, 20)  # workers that start
     script.train()
     script.takes(script.training)
     assert script.units.taken.wait_before_s == 5 * ASK

@@ -1,9 +1,12 @@
-"""Which loader trains, where one gave batches before the first step and another one trains."""
+"""Which loader trains: before the first step, and when it is asked for nothing more."""
+
+import itertools
 
 import pytest
 import torch
 from torch.utils.data import DataLoader
 
+from hotlap.interpose.first_optimizer import MOVED_ON
 from hotlap.interpose.units import Units
 
 ROWS = torch.arange(24.0)[:, None]
@@ -25,6 +28,12 @@ class Told:
     def moved_on(self, seen):
         raise AssertionError(seen)
 
+    def steps_on(self):
+        pass
+
+    def alone(self):
+        self.begun.append("alone")
+
 
 @pytest.fixture
 def heard(interpose):
@@ -33,11 +42,11 @@ def heard(interpose):
     return interposition.seen, told
 
 
-def train(n=4):
+def train(n=4, batches=()):
     model = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(n):
-        model(torch.ones(2, 1)).sum().backward()
+    for x in itertools.islice(batches or itertools.repeat(torch.ones(2, 1)), n):
+        model(x).sum().backward()
         optimizer.step()
 
 
@@ -75,5 +84,87 @@ def test_all_batches_fetched_first_and_trained_on_then(heard):
     loader = DataLoader(ROWS, 4)
     batches = list(loader)
     assert len(batches) == 6
-    train()
-    assert told.begun == [loader] and seen.loaders[0].trains
+    train(MOVED_ON + 3, itertools.cycle(batches))
+    assert told.begun == [loader, "alone"] and seen.loaders[0].trains
+    assert told.n_samples == [4, 1, 1, 1]
+
+
+def test_one_batch_for_good(heard):
+    _, told = heard
+    loader = DataLoader(ROWS, 24)
+    train(MOVED_ON + 3, itertools.repeat(next(iter(loader))))
+    assert told.begun == [loader, "alone"] and told.n_samples == [24, 1, 1, 1]
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_one_batch_for_good_of_a_loader_that_keeps_its_workers(heard, n_workers):
+    _, told = heard
+    loader = DataLoader(ROWS, 24, num_workers=n_workers, persistent_workers=n_workers > 0)
+    train(MOVED_ON + 3, itertools.repeat(next(iter(loader))))
+    assert told.begun == [loader, "alone"] and told.n_samples == [24, 1, 1, 1]
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_many_steps_on_each_batch_of_a_pass(heard, keeps):
+    _, told = heard
+    loader = DataLoader(ROWS, 4, num_workers=int(keeps), persistent_workers=keeps)
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in loader:
+        for _ in range(2 * MOVED_ON):
+            model(x).sum().backward()
+            optimizer.step()
+    assert told.begun == [loader] and told.n_samples == [4] * 6
+
+
+def test_the_batches_of_a_first_pass_again_and_again(heard):
+    _, told = heard
+    loader = DataLoader(ROWS, 4)
+    train(6 + MOVED_ON + 3, itertools.cycle(loader))
+    assert told.begun == [loader, "alone"]
+    assert told.n_samples == [4] * 10  # as before a step has four
+
+
+def test_an_order_without_an_end_has_no_epochs(interpose):
+    class Again:
+        def __init__(self, order):
+            self.order = order
+
+        def __iter__(self):
+            while True:
+                yield from self.order
+
+    class Endless(DataLoader):
+        def __init__(self, *args):
+            super().__init__(*args)
+            object.__setattr__(self, "batch_sampler", Again(self.batch_sampler))
+            self.iterator = super().__iter__()
+
+        def __len__(self):
+            return len(self.batch_sampler.order)
+
+        def __iter__(self):
+            return itertools.islice(self.iterator, len(self))
+
+    interposition, told = interpose(), Told()
+    units = Units(told)
+    interposition.listen(units)
+    loader = Endless(ROWS, 4)
+    train(3, loader)
+    assert told.begun == [loader]
+    assert units.taken.endless and units.taken.n_epoch_steps == 6
+    train(15, itertools.chain(loader, loader))
+    assert units.taken.n_epochs == 1 and told.n_samples == [4] * (len(told.n_samples))
+
+
+def test_the_making_of_an_iterator_is_told_apart_from_the_first_wait(interpose):
+    class Names:
+        told = []
+
+        def __getattr__(self, name):
+            return lambda *_: self.told.append(name)
+
+    names = Names()
+    interpose().listen(names)
+    assert len(list(DataLoader(ROWS, 24))) == 1
+    assert names.told == ["begins", "begun", "asks", "gives", "asks", "ends"]

@@ -1,6 +1,8 @@
 """Units on a virtual clock: whatever a script does besides, training time is what training took."""
 
-from hotlap.interpose.units import MOVED_ON
+import math
+
+from hotlap.interpose.first_optimizer import MOVED_ON
 from tests.hotlap.interpose.virtual_script import ASK, BATCH, FORWARD, STEP, UNIT, Loader, Optimizer
 
 
@@ -17,13 +19,40 @@ def test_a_plain_loop(script):
 
 def test_the_start_of_workers_is_the_first_batchs_wait(script):
     for _ in range(2):
-        script.begins(script.training)
-        script.does(20)
+        script.begins(script.training, 20)
         for _ in range(2):
             script.train()
         script.ends(script.training)
     assert script.seconds == [UNIT + 20, UNIT, UNIT + 20, UNIT]
     assert script.units.taken.wait_s == 4 * ASK + 40
+
+
+def test_what_is_done_between_the_making_of_an_iterator_and_its_first_batch_is_no_wait(script):
+    for _ in range(2):
+        script.begins(script.training, 20)
+        script.does(500)  # the building of the model
+        for _ in range(2):
+            script.train()
+        script.ends(script.training)
+    assert sum(script.seconds[:2]) == 2 * UNIT + 20
+    assert script.units.taken.wait_s == 4 * ASK + 40
+
+
+def test_a_pass_that_goes_on_where_an_epoch_should_end_has_none(script):
+    taken = script.units.taken
+    script.begins(script.training)
+    for _ in range(6):
+        script.train()
+    assert taken.n_left() == 0 and not taken.endless
+    for _ in range(6):
+        script.train()
+    assert taken.endless and taken.n_left() == math.inf
+    assert taken.n_epochs == 1 and taken.n_epoch_steps == 5
+    script.ends(script.training)
+    script.begins(script.training)
+    script.train()
+    script.train()
+    assert not taken.endless and taken.n_epoch_steps == 12
 
 
 def test_batches_fetched_ahead(script):
@@ -99,9 +128,9 @@ def test_one_of_two_loaders_trained_on_together(script):
         script.forward()
         script.step()
     script.ends(labelled)
-    # A pass begins with its first wait, and a unit ends when its own loader is asked, behind the
-    # other one. Before the first step nobody knows that the other's batch will be trained on.
-    assert script.seconds == [UNIT + 2 * ASK, *[UNIT + ASK] * 3, UNIT]
+    # A unit ends when its own loader is asked, behind the other one. Before the first step nobody
+    # knows that the other's batch will be trained on.
+    assert script.seconds == [*[UNIT + ASK] * 4, UNIT]
     assert [n for n, _ in script.finished] == [BATCH, *[2 * BATCH] * 4]
 
 
@@ -149,7 +178,7 @@ def test_several_loaders_that_give_batches_for_each_step(script):
         script.forward()
         script.step()
     script.ends(script.training)
-    assert script.seconds == [UNIT + 6 * ASK, *[UNIT + 3 * ASK] * 3, UNIT]
+    assert script.seconds == [*[UNIT + 3 * ASK] * 4, UNIT]
     assert [n for n, _ in script.finished] == [BATCH, *[4 * BATCH] * 4]
 
 

@@ -30,6 +30,8 @@ class Script:
         self.finished = []
         self.begun = None
         self.moved_on_to = None
+        self.n_steps_on = 0
+        self.alone_after = None
         self.units = Units(self, lambda: self.now)
         self.training = Loader(5)
         self.seen = {}
@@ -43,6 +45,12 @@ class Script:
     def moved_on(self, seen):
         self.moved_on_to = seen
 
+    def steps_on(self):
+        self.n_steps_on += 1
+
+    def alone(self):
+        self.alone_after = len(self.finished)
+
     def does(self, seconds):
         self.now += seconds
 
@@ -52,13 +60,15 @@ class Script:
             LoaderSeen("DataLoader", "D", loader.batch_size, 0, "RandomSampler", False, "a.py:1"),
         )
 
-    def begins(self, loader):
+    def begins(self, loader, seconds=0.0):
         self.units.begins(self.of(loader))
+        self.does(seconds)  # its workers start
+        self.units.begun(self.of(loader))
 
-    def takes(self, loader, seconds=ASK):
+    def takes(self, loader, seconds=ASK, iterator=None):
         self.units.asks(self.of(loader))
         self.does(seconds)
-        self.units.gives(self.of(loader), loader, None, None)
+        self.units.gives(self.of(loader), loader, iterator, None)
 
     def ends(self, loader):
         self.units.asks(self.of(loader))

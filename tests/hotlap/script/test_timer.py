@@ -52,6 +52,43 @@ def test_a_script_without_a_loader_is_measured_in_steps(scripts):
     assert measured.n_epoch_steps is None
 
 
+OWN_STEPS = """
+while True:
+    for x, y in batches:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("batches", ["list(loader)", "[next(iter(loader))]"])
+def test_a_script_that_asks_its_loader_for_nothing_more_is_measured_in_steps(scripts, batches):
+    text = TRAINING + f"batches = {batches}" + OWN_STEPS
+    measured = ok(scripts.run(text))
+    assert measured.samples_per_step == 1 and measured.n_epoch_steps is None
+    assert scripts.facts(text)["loader"] is False
+
+
+def test_one_that_goes_through_its_first_pass_again_has_its_samples(scripts):
+    text = TRAINING + "from itertools import cycle; batches = cycle(loader)" + OWN_STEPS
+    assert ok(scripts.run(text)).samples_per_step == 8
+
+
+def test_one_batch_for_good_is_seen_at_once_where_workers_are_kept(scripts):
+    text = (
+        TRAINING
+        + """
+x, y = next(iter(loader))
+for _ in range(200):
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+    )
+    found = scripts.run(text, settings={"num_workers": 1, "persistent_workers": True})
+    assert ok(found).samples_per_step == 1
+
+
 def test_two_optimizers_and_accumulation_count_batches(scripts):
     text = (
         TRAINING

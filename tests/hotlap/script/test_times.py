@@ -26,12 +26,16 @@ COMPILE_S = 60.0
 IMPORTS_S = 30.0
 
 
+class Ended(Exception):
+    pass
+
+
 class Ending:
     def guard(self, action):
         action()
 
     def answer(self, event, **values):
-        raise AssertionError("it has ended")
+        raise Ended({"event": event, **values})
 
     def fail(self, error):
         raise error
@@ -64,6 +68,7 @@ def followed(monkeypatch):
     timing = timer.Timer(job, Imposed.of({}, ()), interposition, emit, Ending(), script.now)
     timing.units = script.units = Units(timing, lambda: script.now)
     script.units = timing.listener
+    script.timing = timing
     yield script, events
     patches.undo()
 
@@ -119,6 +124,69 @@ def test_an_evaluation_is_heard_at_a_tenth_of_the_silence_that_ends_a_trial(foll
     for _ in range(100):
         script.forward(trains=False, seconds=0.01)
     assert len(events) - before - len(told) <= 1
+
+
+def test_many_steps_on_one_batch_are_heard(followed):
+    script, events = followed
+    script.begins(script.training)
+    script.takes(script.training)
+    script.does(IMPORTS_S)
+    for _ in range(10):
+        script.forward(seconds=5.0)
+        script.step(seconds=5.0)
+    assert [e["event"] for e in events if e["event"] == "alive"] == ["alive"] * 9
+
+
+def left_out(script):
+    with pytest.raises(Ended) as ended:
+        script.timing.script_ended()
+    return ended.value.args[0]["left_out_share"]
+
+
+def test_rollouts_that_come_again_and_again_are_told(followed):
+    script, _ = followed
+    for _ in range(6):
+        for _ in range(8):
+            script.forward(trains=False, seconds=5.0)
+        for _ in range(16):
+            script.forward()
+            script.step()
+    # The first rollout, and the first step, came before anything was timed.
+    left_out_s, trained_s = 5 * 8 * 5.0, (6 * 16 - 1) * (FORWARD + STEP)
+    assert left_out(script) == pytest.approx(left_out_s / (left_out_s + trained_s))
+
+
+def test_one_before_each_step_is_part_of_the_training(followed):
+    script, _ = followed
+    for _ in range(30):
+        script.forward(trains=False, seconds=5.0)
+        script.forward()
+        script.step()
+    assert left_out(script) == 0.0
+
+
+def test_an_evaluation_now_and_then_of_a_script_with_a_loader_is_nothing_to_tell(followed):
+    script, _ = followed
+    for _ in range(6):
+        begin(script)
+        for _ in range(8):
+            script.forward(trains=False, seconds=5.0)
+    assert left_out(script) == 0.0
+
+
+def test_an_endless_pass_has_no_epoch_start(followed):
+    script, events = followed
+    script.training = Training(5)
+    script.begins(script.training, 20)
+    script.does(500)  # what is built meanwhile
+    for _ in range(60):
+        script.train()
+    assert left_out(script) == 0.0
+    found = Measurement.from_events(events)
+    assert found.warmup[0].data_wait_s == 20 + ASK
+    assert found.epoch_start_s == 0.0 and not found.epochs_in_blocks
+    assert found.n_epoch_steps == 5
+    assert found.samples_per_s == pytest.approx(BATCH / UNIT)
 
 
 def test_nothing_is_told_before_there_was_training(followed):
