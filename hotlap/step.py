@@ -104,7 +104,7 @@ class Step:
         self._n_steps += 1
         if self._needs_closure:
             value: Any = self.optimizer.step(lambda: self._gradients(batch))  # type: ignore[arg-type, return-value]
-            return torch.as_tensor(value).detach()
+            return torch.as_tensor(value, device=self.device).detach()
         total = self._gradients(batch)
         if self._scales:
             self.scaler.step(self.optimizer)
