@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader
 
 from hotlap.apply import Applied, apply, apply_process
 from hotlap.batch_size import known_batch_size
+from hotlap.device_wait import device_wait
 from hotlap.job import EventLog, Window
 from hotlap.loading import Resident
 from hotlap.measurement import Measurement
@@ -117,6 +118,9 @@ class Plain:
     Args:
         workload: Its model is trained, by an optimizer of the loop's own: hotlap's has a hook.
         batches: Batches without end.
+
+    Attributes:
+        synchronize: Waits for the device.
     """
 
     def __init__(self, workload: Workload, batches: Iterable[Any]) -> None:
@@ -125,6 +129,7 @@ class Plain:
         self._optimizer = workload.optimizer(workload.model.parameters())
         self._batches = iter(batches)
         self._device = torch.device(workload.device)
+        self.synchronize = device_wait(self._device)
 
     def run(self, n_steps: int) -> Cost:
         """Train for `n_steps`; returns what it took between two synchronizations."""
@@ -138,11 +143,6 @@ class Plain:
             self._optimizer.step()
         self.synchronize()
         return _since(start)
-
-    def synchronize(self) -> None:
-        """Wait for the device."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
 
 
 def steps_taken(feed: Feed) -> int:

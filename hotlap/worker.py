@@ -21,6 +21,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
+from hotlap.device_wait import device_wait
 from hotlap.errors import Diverged, HotlapError, InvalidTrial
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
@@ -134,7 +135,7 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         n_prefetched=n_workers * settings.prefetch_factor,
         n_held=n_held,
         emit=emit,
-        synchronize=(lambda: torch.cuda.synchronize(applied.device)) if cuda else lambda: None,
+        synchronize=device_wait(applied.device),
         mark=DeviceMark(applied.device) if cuda and job.side != "loader" else None,
         other_cpu_share=OtherCpu(),
         usage=Usage((lambda: torch.cuda.memory_allocated(applied.device)) if cuda else None),
