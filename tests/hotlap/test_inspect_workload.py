@@ -76,6 +76,8 @@ def test_facts_of_a_plain_workload():
         "fp16": False,
         "tf32": False,
         "capability": None,
+        "device_memory_bytes": None,
+        "cuda_allocator": None,
         "optimizer": "Adam",
         "optimizer_kernels": ["for_loop", "foreach", "fused"],
         "conv2d": False,
@@ -207,3 +209,7 @@ def test_facts_of_a_cuda_device():
     found = device_facts(torch.device("cuda"))
     assert found["fp16"] and found["device_name"] == torch.cuda.get_device_name()
     assert found["bf16"] == found["tf32"] == (found["capability"] >= [8, 0])
+    here = torch.cuda.get_device_properties(0)
+    assert found["device_memory_bytes"] == here.total_memory
+    assert found["capability"] == [here.major, here.minor]
+    assert found["cuda_allocator"] == "native"
