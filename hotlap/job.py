@@ -10,10 +10,12 @@ clock in all processes of the machine):
     training  a script's first optimizer step was seen
     alive     a script does something else than training, an evaluation say: told now and then
     preparing what, n_done, n_wanted: long work before training, e.g. generating data
-    built     startup_s, device, tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
+    built     startup_s, device, device_uuid (of a CUDA device, by which the driver knows it),
+              tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
               side (as the job's), resident (whether one batch lies on the device for good),
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
-    facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe"
+    facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe";
+              device_uuid
     environment  facts: versions and device of a full run (see hotlap/toolchain.py)
     warmup    a block before the window: like `block`
     warm      warmup_s, reason ("settled", "cap", or "ended" with the script itself), compile_s

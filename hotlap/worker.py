@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from hotlap import toolchain
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
 from hotlap.device_wait import device_wait
@@ -78,7 +79,9 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
     if job.kind == "probe":
         from hotlap.inspect_workload import facts
 
-        emit("facts", facts=facts(workload))
+        found = facts(workload)
+        uuid = toolchain.device_uuid(torch.device(workload.device))
+        emit("facts", facts=found, device_uuid=uuid)
         return
     if job.kind == "losses":
         from hotlap.same_samples import repeatable
@@ -94,6 +97,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         "built",
         startup_s=time.monotonic() - started,
         device=str(applied.device),
+        device_uuid=toolchain.device_uuid(applied.device),
         tokens_per_sample=workload.tokens_per_sample,
         num_workers=0 if alone else settings.num_workers,
         n_epoch_steps=None if alone else applied.n_epoch_steps,
@@ -102,7 +106,6 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         notes=applied.notes,
     )
     if job.kind == "full_run":
-        from hotlap import toolchain
         from hotlap.full_run import train
 
         versions, device = toolchain.versions(), toolchain.device_facts(applied.device)

@@ -22,6 +22,7 @@ from hotlap.script.follower import ScriptFollower
 from hotlap.script.heard import Heard
 from hotlap.script.holding import Holding
 from hotlap.sides import compute_nothing
+from hotlap.toolchain import device_uuid
 from hotlap.window import Feed, WindowTimer, drive
 from hotlap.worker import MAX_SKIPPED
 
@@ -109,6 +110,7 @@ class Timer(ScriptFollower):
             "built",
             startup_s=self._startup_s,
             device=str(device),
+            device_uuid=device_uuid(device),
             tokens_per_sample=None,
             num_workers=n_workers,
             n_epoch_steps=None if side == "compute" else length(loader),
