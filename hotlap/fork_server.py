@@ -26,6 +26,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,23 +49,23 @@ def main() -> None:
         # A stopped server sees no end of its orders. Its tuner's end wakes it up; killing it
         # instead would leave nobody to kill what its trial has started.
         _prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
-    for name in (*filter(None, sys.argv[1].split(",")), *ALWAYS):
-        # A module that cannot be imported is the trial's business: it will say so itself.
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+    failed = _preload((*filter(None, sys.argv[1].split(",")), *ALWAYS))
     if sys.platform == "linux":
         # Whatever a trial leaves behind becomes our child, and is found and killed.
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's to decide on
-    Server(orders, answers, environment).serve()
+    Server(orders, answers, environment, failed).serve()
     os._exit(0)  # torch's own tear-down would take a second or more, and nothing is left to save
 
 
 class Server:
     """Forks trials and buries them. One trial runs at a time."""
 
-    def __init__(self, orders: int, answers: int, environment: dict[str, str]) -> None:
+    def __init__(
+        self, orders: int, answers: int, environment: dict[str, str], failed: Sequence[str] = ()
+    ) -> None:
         self._environment = environment
+        self._failed = failed
         self._orders = orders
         self._answers = answers
         self._buffer = b""
@@ -142,6 +143,8 @@ class Server:
             _redirect(folder / "worker.log")
             if fresh_worker.wanted(folder):
                 fresh_worker.start(folder, self._environment)
+            for sentence in self._failed:
+                print(sentence, file=sys.stderr)
             from hotlap.worker import main as work
 
             return work(folder)
@@ -203,6 +206,24 @@ def _children() -> list[int]:
 def _signal_group(group: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
+
+
+def _preload(names: Sequence[str]) -> list[str]:
+    """Import the modules. A sentence for each that failed, for the trials' logs.
+
+    Whether a trial needs that module is the trial's business. If it does it fails too, and maybe
+    with other words: what a failed import has registered (torch's operators) stays.
+    """
+    failed = []
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:  # it is not here, or not for this torch: a trial gets the same words
+            continue
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            failed.append(f"{name} failed while the fork server imported it: {why}")
+    return failed
 
 
 def _take_pipes() -> tuple[int, int]:
