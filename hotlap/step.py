@@ -13,11 +13,8 @@ from torch.optim import Optimizer
 from hotlap.batches import pieces, to_device
 from hotlap.errors import InvalidTrial
 from hotlap.precision import autocast, scaler
-from hotlap.settings import Settings
+from hotlap.settings import CUDA_GRAPH_MODES, Settings
 from hotlap.workload import count as count_samples
-
-CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
-"""Compile modes that replay CUDA graphs, whose outputs the next replay overwrites."""
 
 NO_ATTENTION_KERNEL = ("No available kernel", "No viable backend")
 
