@@ -18,6 +18,9 @@ MAX_WORKERS = 32
 MAX_WORKERS_PER_CORE = 8
 """A data set that waits may have many workers a core, yet each is a process to schedule."""
 
+LEAST_TOP = 2
+"""Two workers are tried even on one core: one may read while the other computes."""
+
 SHM_SHARE = 0.8
 """Share of the free /dev/shm that batches in flight may take: others write there too."""
 
@@ -56,7 +59,7 @@ def workers_rule(facts: Mapping[str, Any]) -> int:
     # Below half of the time, "waiting" may be a neighbour who took the core for a moment.
     ratio = wait_s / max(compute_s, 1e-6) if wait_s > compute_s else 0.0
     most = min(MAX_WORKERS, MAX_WORKERS_PER_CORE * cores)
-    return max(2, min(most, math.ceil(cores * (1 + ratio))))
+    return min(most, math.ceil(cores * (1 + ratio)))
 
 
 def shm_need_bytes(num_workers: int, prefetch_factor: int, facts: Mapping[str, Any]) -> int:
@@ -71,7 +74,7 @@ def fits_shm(num_workers: int, prefetch_factor: int, facts: Mapping[str, Any]) -
 
 
 def _num_workers(facts: Mapping[str, Any]) -> tuple[Value, ...]:
-    counts = (0, *_doubling(workers_rule(facts)))
+    counts = (0, *_doubling(max(LEAST_TOP, workers_rule(facts))))
     return tuple(n for n in counts if fits_shm(n, LEAST_PREFETCH, facts))
 
 
