@@ -150,12 +150,26 @@ def steps_taken(feed: Feed) -> int:
     return max(0, feed.n_epochs - 1) * (feed.n_epoch_steps or 0) + feed.n_in_epoch
 
 
+def batches(workload: Workload, applied: Applied) -> Iterable[Any]:
+    """The batches of a loop written by hand, without end."""
+    if isinstance(applied.loader, Resident):
+        return itertools.repeat(applied.loader.batch)
+    loader: DataLoader[Any] = DataLoader(
+        workload.dataset,
+        batch_size=workload.batch_size,
+        shuffle=workload.shuffle,
+        drop_last=workload.drop_last,
+        collate_fn=workload.collate_fn,
+    )
+    return itertools.chain.from_iterable(itertools.repeat(loader))
+
+
 class _Turns:
     """Called with each of the timer's events: keeps it, then lets the plain loop have its turn."""
 
     def __init__(self, workload: Workload, applied: Applied, log: EventLog) -> None:
         self.feed = Feed(applied.loader, applied.n_epoch_steps)
-        self.plain = Plain(workload, _batches(workload, applied))
+        self.plain = Plain(workload, batches(workload, applied))
         self.events: list[dict[str, Any]] = []
         self.done: list[Turn] = []
         self._log = log
@@ -183,16 +197,3 @@ def _clocks() -> Cost:
 def _since(start: Cost) -> Cost:
     now = _clocks()
     return Cost(now.wall_s - start.wall_s, now.cpu_s - start.cpu_s)
-
-
-def _batches(workload: Workload, applied: Applied) -> Iterable[Any]:
-    if isinstance(applied.loader, Resident):
-        return itertools.repeat(applied.loader.batch)
-    loader: DataLoader[Any] = DataLoader(
-        workload.dataset,
-        batch_size=workload.batch_size,
-        shuffle=workload.shuffle,
-        drop_last=workload.drop_last,
-        collate_fn=workload.collate_fn,
-    )
-    return itertools.chain.from_iterable(itertools.repeat(loader))

@@ -95,7 +95,8 @@ class Measurement:
         peak_device_bytes: Peak of torch's reserved device memory, None without a device.
         peak_host_bytes: Peak resident memory of the trial's processes, workers included.
         n_skipped_steps: Updates that the GradScaler skipped within the window.
-        gpu: Means of the GPU watch's counters while the window ran; absent ones are missing.
+        gpu: Means of the GPU watch's counters while the window ran, and what others held on the GPU
+            before the trial (runners/gpu_watch.py); absent ones are missing.
         notes: Settings that could not be put in force: {"setting":, "reason":}.
         settled: False if warm-up ended by its cap.
         tokens_per_sample: Tokens in a sample, None where that makes no sense.

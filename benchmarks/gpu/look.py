@@ -79,6 +79,17 @@ def memory_eater(share: float, device: str = "cuda") -> Workload:
     return workload
 
 
+def defaulting(device: str, shuffle: bool) -> Workload:
+    """`small`, and from now on `device` is torch's default one.
+
+    torch's own shuffling does not work then, so that a window of it goes without.
+    """
+    workload = small(device)
+    workload.shuffle = shuffle
+    torch.set_default_device(device)
+    return workload
+
+
 class Small(nn.Module):
     """Images of shape (batch, 3, 32, 32) to logits of shape (batch, 10)."""
 
