@@ -5,7 +5,7 @@
     python -m benchmarks.gpu_check --device cpu        # what a machine without a GPU can try
 
 Every knob takes effect, each in a worker of its own; the tuner holds no CUDA context; a trial out
-of memory harms nobody; the window's rate is that of the clock on the wall; then two short studies.
+of memory harms nobody; a trial's rate is that of the clock on the wall; then two short studies.
 A line for each: PASS, FAIL or SKIP with the reason. The exit code is 0 if nothing fails, 1 if
 something does or all is skipped, 2 on a machine without CUDA.
 """
@@ -56,6 +56,7 @@ def main(argv: list[str]) -> int:
             *knobs.checks(knobs.ROWS, runner, folder / "knobs", args.device),
             *studies.checks(folder / "studies", args.device, args.study_budget),
             *knobs.checks(knobs.LONG, runner, folder / "knobs", args.device),
+            *trials.last(runner, folder, args.device),
         ]
         chosen = [check for check in found if selected(check.name, args.only)]
         counts = run_all(chosen, start + args.deadline)
@@ -73,7 +74,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="checks, with * and ?")
     parser.add_argument("--deadline", type=float, default=470, help="seconds for all of it")
-    parser.add_argument("--study-budget", type=int, default=120, help="seconds for a study")
+    parser.add_argument("--study-budget", type=int, default=100, help="seconds for a study")
     return parser.parse_args(argv)
 
 

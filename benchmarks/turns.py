@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader
 
 from hotlap.apply import Applied, apply, apply_process
 from hotlap.batch_size import known_batch_size
+from hotlap.device_wait import device_wait
 from hotlap.job import EventLog, Window
 from hotlap.loading import Resident
 from hotlap.measurement import Measurement
@@ -117,6 +118,9 @@ class Plain:
     Args:
         workload: Its model is trained, by an optimizer of the loop's own: hotlap's has a hook.
         batches: Batches without end.
+
+    Attributes:
+        synchronize: Waits for the device.
     """
 
     def __init__(self, workload: Workload, batches: Iterable[Any]) -> None:
@@ -125,6 +129,7 @@ class Plain:
         self._optimizer = workload.optimizer(workload.model.parameters())
         self._batches = iter(batches)
         self._device = torch.device(workload.device)
+        self.synchronize = device_wait(self._device)
 
     def run(self, n_steps: int) -> Cost:
         """Train for `n_steps`; returns what it took between two synchronizations."""
@@ -139,15 +144,24 @@ class Plain:
         self.synchronize()
         return _since(start)
 
-    def synchronize(self) -> None:
-        """Wait for the device."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-
 
 def steps_taken(feed: Feed) -> int:
     """Batches taken from `feed` since its start, over all epochs."""
     return max(0, feed.n_epochs - 1) * (feed.n_epoch_steps or 0) + feed.n_in_epoch
+
+
+def batches(workload: Workload, applied: Applied) -> Iterable[Any]:
+    """The batches of a loop written by hand, without end."""
+    if isinstance(applied.loader, Resident):
+        return itertools.repeat(applied.loader.batch)
+    loader: DataLoader[Any] = DataLoader(
+        workload.dataset,
+        batch_size=workload.batch_size,
+        shuffle=workload.shuffle,
+        drop_last=workload.drop_last,
+        collate_fn=workload.collate_fn,
+    )
+    return itertools.chain.from_iterable(itertools.repeat(loader))
 
 
 class _Turns:
@@ -155,7 +169,7 @@ class _Turns:
 
     def __init__(self, workload: Workload, applied: Applied, log: EventLog) -> None:
         self.feed = Feed(applied.loader, applied.n_epoch_steps)
-        self.plain = Plain(workload, _batches(workload, applied))
+        self.plain = Plain(workload, batches(workload, applied))
         self.events: list[dict[str, Any]] = []
         self.done: list[Turn] = []
         self._log = log
@@ -183,16 +197,3 @@ def _clocks() -> Cost:
 def _since(start: Cost) -> Cost:
     now = _clocks()
     return Cost(now.wall_s - start.wall_s, now.cpu_s - start.cpu_s)
-
-
-def _batches(workload: Workload, applied: Applied) -> Iterable[Any]:
-    if isinstance(applied.loader, Resident):
-        return itertools.repeat(applied.loader.batch)
-    loader: DataLoader[Any] = DataLoader(
-        workload.dataset,
-        batch_size=workload.batch_size,
-        shuffle=workload.shuffle,
-        drop_last=workload.drop_last,
-        collate_fn=workload.collate_fn,
-    )
-    return itertools.chain.from_iterable(itertools.repeat(loader))

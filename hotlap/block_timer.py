@@ -66,7 +66,8 @@ class BlockTimer:
         block_s: About how long a block is.
         n_prefetched: Batches that the loader's full queue holds.
         synchronize: Waits for the device.
-        mark: Where a device works beside the host, else None.
+        mark: Where a device works beside the host; None where it does not, or cannot be marked:
+            then every block is drained.
         other_cpu_share: CPU used by others since its last call, 0..1.
         usage: What the trial holds now, by the names of Block's fields.
         clock: Seconds.

@@ -20,7 +20,7 @@ class DeviceMark:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._passed = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        self._loss = torch.zeros((), pin_memory=True)
+        self._loss = torch.zeros((), pin_memory=True, device="cpu")  # whatever the default is
 
     def __call__(self, loss: Any) -> Callable[[], Any]:
         """Mark the end of what is queued; the function returned waits for it, and gives `loss`."""

@@ -152,6 +152,8 @@ def _training(workload: Workload, applied: Applied, batch: Any, bf16: bool) -> d
     hook.remove()
     # The profiler sees the call wherever it comes from: user code, nn.MultiheadAttention, C++.
     names = {event.name for event in profiled.events() or ()}
+    kernels = [name for name in accepted(applied.optimizer) if _updates(applied, name)]
+    # Only now: afterwards there are no gradients left to update with.
     attention = "aten::scaled_dot_product_attention" in names
     full = [name for name in SDPA_BACKENDS if attention and _runs(workload, applied, batch, name)]
     half = [
@@ -159,7 +161,6 @@ def _training(workload: Workload, applied: Applied, batch: Any, bf16: bool) -> d
         for name in SDPA_BACKENDS
         if attention and bf16 and name not in full and _runs(workload, applied, batch, name, True)
     ]
-    kernels = [name for name in accepted(applied.optimizer) if _updates(applied, name)]
     modules = list(applied.model.modules())
     return {
         "optimizer": type(applied.optimizer).__name__,

@@ -10,10 +10,12 @@ clock in all processes of the machine):
     training  a script's first optimizer step was seen
     alive     a script does something else than training, an evaluation say: told now and then
     preparing what, n_done, n_wanted: long work before training, e.g. generating data
-    built     startup_s, device, tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
+    built     startup_s, device, device_uuid (of a CUDA device, by which the driver knows it),
+              tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
               side (as the job's), resident (whether one batch lies on the device for good),
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
-    facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe"
+    facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe";
+              device_uuid
     environment  facts: versions and device of a full run (see hotlap/toolchain.py)
     warmup    a block before the window: like `block`
     warm      warmup_s, reason ("settled", "cap", or "ended" with the script itself), compile_s
@@ -56,7 +58,8 @@ class Window:
         precision: The window ends when the half width of the rate's 95 % interval is this share.
         max_warmup_s: Warm-up ends here with a warning, settled or not; the time in which a
             compiler works is not counted.
-        first_step_s: A trial whose first step takes longer has the outcome timeout.
+        first_step_s: A trial whose first step takes longer has the outcome timeout; where
+            `compile_mode` is set, a compiler has more (see runners/silence.py).
         silence_s: So has one which is silent for longer than this between two events.
     """
 

@@ -97,7 +97,8 @@ class Measurement:
         n_skipped_steps: Updates that the GradScaler skipped within the window.
         left_out_share: Of a script that makes its batches itself: share of the trial's time that
             was left out again and again, since the model was called without gradients.
-        gpu: Means of the GPU watch's counters while the window ran; absent ones are missing.
+        gpu: Means of the GPU watch's counters while the window ran, and what others held on the GPU
+            before the trial (runners/gpu_watch.py); absent ones are missing.
         notes: Settings that could not be put in force: {"setting":, "reason":}.
         settled: False if warm-up ended by its cap.
         tokens_per_sample: Tokens in a sample, None where that makes no sense.

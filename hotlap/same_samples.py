@@ -138,4 +138,5 @@ class Shuffled(Sampler[int]):
         # DataLoader asks for a second iterator before it begins the first, so count when it begins.
         self._epoch += 1
         generator = torch.Generator().manual_seed(self._seed % 2**62 + self._epoch)
-        yield from torch.randperm(self._length, generator=generator).tolist()
+        order = torch.randperm(self._length, generator=generator, device="cpu")
+        yield from order.tolist()

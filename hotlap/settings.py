@@ -25,6 +25,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 """The closed lists. `default` means: whatever PyTorch, the C library or OpenMP does by itself."""
 
+CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+"""Compile modes that replay CUDA graphs, whose outputs the next replay overwrites."""
+
 MINIMUM = {
     "num_workers": 0,
     "prefetch_factor": 1,

@@ -13,11 +13,8 @@ from torch.optim import Optimizer
 from hotlap.batches import pieces, to_device
 from hotlap.errors import InvalidTrial
 from hotlap.precision import autocast, scaler
-from hotlap.settings import Settings
+from hotlap.settings import CUDA_GRAPH_MODES, Settings
 from hotlap.workload import count as count_samples
-
-CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
-"""Compile modes that replay CUDA graphs, whose outputs the next replay overwrites."""
 
 NO_ATTENTION_KERNEL = ("No available kernel", "No viable backend")
 
@@ -104,7 +101,7 @@ class Step:
         self._n_steps += 1
         if self._needs_closure:
             value: Any = self.optimizer.step(lambda: self._gradients(batch))  # type: ignore[arg-type, return-value]
-            return torch.as_tensor(value).detach()
+            return torch.as_tensor(value, device=self.device).detach()
         total = self._gradients(batch)
         if self._scales:
             self.scaler.step(self.optimizer)

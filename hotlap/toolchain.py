@@ -41,15 +41,19 @@ def versions() -> dict[str, Any]:
 def device_facts(device: torch.device) -> dict[str, Any]:
     """The device's name and what it can: `bf16`, `fp16`, `tf32` (true only if in hardware).
 
-    `capability` is [major, minor] of a CUDA device, else None.
+    Of a CUDA device also `capability`, [major, minor], `device_memory_bytes` and
+    `cuda_allocator`, "native" or "cudaMallocAsync" (see CUDA semantics notes); None for others.
     """
     if device.type == "cuda":
-        capability = torch.cuda.get_device_capability(device)
+        properties = torch.cuda.get_device_properties(device)
+        capability = (properties.major, properties.minor)
         ampere = capability >= BF16_CAPABILITY
         return {
             "device": str(device),
-            "device_name": torch.cuda.get_device_name(device),
+            "device_name": properties.name,
             "capability": list(capability),
+            "device_memory_bytes": properties.total_memory,
+            "cuda_allocator": torch.cuda.get_allocator_backend(),
             "bf16": ampere and torch.cuda.is_bf16_supported(),
             "fp16": True,
             "tf32": ampere,
@@ -58,10 +62,23 @@ def device_facts(device: torch.device) -> dict[str, Any]:
         "device": str(device),
         "device_name": cpu_name() if device.type == "cpu" else device.type,
         "capability": None,
+        "device_memory_bytes": None,
+        "cuda_allocator": None,
         "bf16": device.type == "cpu" and bool(BF16_FLAGS & cpu_flags()),
         "fp16": False,
         "tf32": False,
     }
+
+
+def device_uuid(device: torch.device) -> str | None:
+    """By what the driver knows a CUDA device, whatever its number here; None if torch is silent.
+
+    Numbers depend on CUDA_VISIBLE_DEVICES, which a script may write, and on CUDA_DEVICE_ORDER.
+    """
+    if device.type != "cuda":
+        return None
+    uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+    return None if uuid is None else str(uuid)
 
 
 def has_compiler(device: torch.device) -> bool:

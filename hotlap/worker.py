@@ -19,8 +19,10 @@ import numpy as np
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from hotlap import toolchain
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
+from hotlap.device_wait import device_wait
 from hotlap.errors import Diverged, HotlapError, InvalidTrial
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
@@ -77,7 +79,9 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
     if job.kind == "probe":
         from hotlap.inspect_workload import facts
 
-        emit("facts", facts=facts(workload))
+        found = facts(workload)
+        uuid = toolchain.device_uuid(torch.device(workload.device))
+        emit("facts", facts=found, device_uuid=uuid)
         return
     if job.kind == "losses":
         from hotlap.same_samples import repeatable
@@ -93,6 +97,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         "built",
         startup_s=time.monotonic() - started,
         device=str(applied.device),
+        device_uuid=toolchain.device_uuid(applied.device),
         tokens_per_sample=workload.tokens_per_sample,
         num_workers=0 if alone else settings.num_workers,
         n_epoch_steps=None if alone else applied.n_epoch_steps,
@@ -101,7 +106,6 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
         notes=applied.notes,
     )
     if job.kind == "full_run":
-        from hotlap import toolchain
         from hotlap.full_run import train
 
         versions, device = toolchain.versions(), toolchain.device_facts(applied.device)
@@ -134,7 +138,7 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         n_prefetched=n_workers * settings.prefetch_factor,
         n_held=n_held,
         emit=emit,
-        synchronize=(lambda: torch.cuda.synchronize(applied.device)) if cuda else lambda: None,
+        synchronize=device_wait(applied.device),
         mark=DeviceMark(applied.device) if cuda and job.side != "loader" else None,
         other_cpu_share=OtherCpu(),
         usage=Usage((lambda: torch.cuda.memory_allocated(applied.device)) if cuda else None),

@@ -49,7 +49,13 @@ def reasons(
 
 
 def device_bytes(facts: Mapping[str, Any]) -> int | None:
-    """Memory of the GPU that the workload runs on; None on the CPU or if it is unknown."""
+    """Memory of the GPU that the workload runs on; None on the CPU or if it is unknown.
+
+    The worker says what CUDA gives it. Facts of an older table have the driver's list alone, whose
+    order may be another one, and where a slice of a GPU (MIG) may have the whole GPU's memory.
+    """
+    if known := facts.get("device_memory_bytes"):
+        return int(known)
     kind, _, number = str(facts.get("device", "")).partition(":")
     gpus = facts.get("gpus") or []
     if kind != "cuda" or int(number or 0) >= len(gpus):

@@ -48,16 +48,16 @@ class Sample:
 
 
 class GpuWatch:
-    """Reads one GPU's counters from `__enter__` to `__exit__`.
+    """Reads one GPU's counters from `follow` to `__exit__`.
+
+    A device is CUDA's index as a process with this environment's CUDA_VISIBLE_DEVICES counts it,
+    or the device's UUID, as the driver or as torch writes it.
 
     Args:
-        device: CUDA's index of the device as a process with this environment's
-            CUDA_VISIBLE_DEVICES counts it, or the device's UUID ("GPU-..." or "MIG-...").
         period_s: Seconds between two readings.
     """
 
-    def __init__(self, device: int | str, period_s: float = 0.1) -> None:
-        self._device = device
+    def __init__(self, period_s: float = 0.1) -> None:
         self._period_s = period_s
         self._samples: list[Sample] = []
         self._stop = threading.Event()
@@ -66,15 +66,32 @@ class GpuWatch:
 
     def __enter__(self) -> GpuWatch:
         self._nvml = _nvml()
-        if self._nvml is not None:
-            handle = _handle(self._nvml, self._device, os.environ)
-            if handle is not None:
-                counters = _counters(self._nvml, handle)
-                self._thread = threading.Thread(
-                    target=self._read, args=(counters,), name="gpu-watch", daemon=True
-                )
-                self._thread.start()
         return self
+
+    def others(self, device: int | str) -> dict[str, float]:
+        """What others hold on `device`; to be asked while nothing of ours is on it.
+
+        In a container the driver may know the processes by other numbers, or list none of them: so
+        all are others', and the memory in use tells of those that are not listed.
+
+        Returns:
+            `gpu_other_processes` and `gpu_other_bytes`, each unless the driver refuses it.
+        """
+        handle = self._find(device)
+        if handle is None:
+            return {}
+        held = _held(self._nvml, handle)
+        return {f"gpu_{name}": v for name, v in read(held, self._nvml.NVMLError).values.items()}
+
+    def follow(self, device: int | str) -> None:
+        """Begin to read the counters of `device`; if that has begun already, nothing happens."""
+        if self._thread is not None or (handle := self._find(device)) is None:
+            return
+        counters = _counters(self._nvml, handle)
+        self._thread = threading.Thread(
+            target=self._read, args=(counters,), name="gpu-watch", daemon=True
+        )
+        self._thread.start()
 
     def __exit__(
         self,
@@ -95,6 +112,9 @@ class GpuWatch:
             Flat names with their units, see `means`. Empty if nothing could be read.
         """
         return means(tuple(self._samples), t0, t1)
+
+    def _find(self, device: int | str) -> Any:
+        return None if self._nvml is None else _handle(self._nvml, device, os.environ)
 
     def _read(self, counters: dict[str, Callable[[], float]]) -> None:
         while not self._stop.is_set() and counters:
@@ -213,8 +233,6 @@ def _handle(nvml: Any, device: int | str, environment: Mapping[str, str]) -> Any
     try:
         if isinstance(wanted, int):
             return _by_index(nvml, wanted, environment.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST"))
-        if isinstance(wanted, str) and wanted.startswith("MIG-"):
-            return nvml.nvmlDeviceGetHandleByUUID(wanted)
         return _by_uuid(nvml, wanted) if wanted else None
     except nvml.NVMLError:
         return None
@@ -230,14 +248,34 @@ def _by_index(nvml: Any, index: int, order: str) -> Any:
 
 
 def _by_uuid(nvml: Any, beginning: str) -> Any:
-    """The only GPU whose UUID starts with `beginning`; torch writes UUIDs without "GPU-"."""
+    """The only GPU whose UUID starts with `beginning`, or a slice of one (MIG) by its whole UUID.
+
+    torch writes UUIDs without the "GPU-" or "MIG-" that NVML puts before them.
+    """
     start = "GPU-" + beginning.removeprefix("GPU-")
     found = [h for h in _all_handles(nvml) if nvml.nvmlDeviceGetUUID(h).startswith(start)]
-    return found[0] if len(found) == 1 else None
+    if len(found) == 1:
+        return found[0]
+    if found:
+        return None
+    return nvml.nvmlDeviceGetHandleByUUID("MIG-" + beginning.removeprefix("MIG-"))
 
 
 def _all_handles(nvml: Any) -> list[Any]:
     return [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+
+
+def _held(nvml: Any, handle: Any) -> dict[str, Callable[[], float]]:
+    """What is held on the GPU at this moment, by whomever.
+
+    The second version of the memory's query leaves out what the driver keeps for itself, as
+    nvidia-smi does; the third one of the processes' query is in every nvidia-ml-py since 12.
+    """
+    version = nvml.nvmlMemory_v2
+    return {
+        "other_processes": lambda: len(nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)),
+        "other_bytes": lambda: nvml.nvmlDeviceGetMemoryInfo(handle, version=version).used,
+    }
 
 
 def _counters(nvml: Any, handle: Any) -> dict[str, Callable[[], float]]:

@@ -59,6 +59,7 @@ class ProcessRunner:
         self._env = dict(os.environ if env is None else env)
         self._servers: dict[tuple[tuple[str, str], ...], Server] = {}
         self._gpu_watch = gpu_watch
+        self._device: int | str | None = None  # of the last trial that told
 
     def clock(self) -> float:
         """The machine's monotonic seconds."""
@@ -86,15 +87,24 @@ class ProcessRunner:
             wall_s = time.monotonic() - start
             return Run(outcome, Measurement(()), str(error), folder=folder, wall_s=wall_s)
         log = Kept(folder / "worker.log")
-        device = _cuda_index(job) if self._gpu_watch else None
-        with contextlib.nullcontext() if device is None else GpuWatch(device) as gpu:
-            trial = Trial(server, job, folder, watch, deadline)
+        with GpuWatch() if self._gpu_watch else contextlib.nullcontext() as gpu:
+            device = _asked_for(job) if self._device is None else self._device
+            others = gpu.others(device) if gpu is not None and device is not None else {}
+
+            def seen(event: dict[str, Any]) -> bool:
+                if event["event"] in ("facts", "built"):
+                    self._device = _device_of(event)
+                    if gpu is not None and self._device is not None:
+                        gpu.follow(self._device)
+                return watch(event)
+
+            trial = Trial(server, job, folder, seen, deadline)
             outcome, reason = trial.follow()
         counters = gpu.means(*_window_times(trial.events)) if gpu is not None else {}
         traceback = trial.traceback or (_tail(log) if outcome not in ("ok", "pruned") else "")
         return Run(
             outcome,
-            Measurement.from_events(trial.events, counters),
+            Measurement.from_events(trial.events, {**others, **counters}),
             reason,
             traceback,
             tuple(trial.events),
@@ -132,9 +142,19 @@ class ProcessRunner:
         return server
 
 
-def _cuda_index(job: Job) -> int | None:
-    """The CUDA device a job asks for, 0 if it leaves that open, None for the CPU."""
-    kind, _, index = str(job.args.get("device") or "cuda").partition(":")
+def _asked_for(job: Job) -> int | None:
+    """The CUDA device that a job asks for, by its number; None if it asks for none."""
+    return _cuda_index(str(job.args.get("device")))
+
+
+def _device_of(event: Mapping[str, Any]) -> int | str | None:
+    """The CUDA device on which a worker says that it trains, by its UUID or number, or None."""
+    device = event.get("facts", event).get("device")
+    return event.get("device_uuid") or _cuda_index(str(device))
+
+
+def _cuda_index(device: str) -> int | None:
+    kind, _, index = device.partition(":")
     return int(index or 0) if kind == "cuda" else None
 
 

@@ -14,13 +14,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from hotlap.job import Job, Window
+from hotlap.job import Job
 from hotlap.measurement import Block, Measurement, steady_rate
 from hotlap.settings import Settings
 from runners.protocol import Outcome, Run, Watch
 from runners.row import environment
+from runners.silence import patience_s, too_silent
 from runners.table import Table
 from runners.virtual_trial import VirtualTrial
+
+BUILT = ("started", "built")
+"""The events before a trial's first step."""
 
 MIN_BLOCKS = 3
 """As hotlap/window.py has it: no window ends with fewer."""
@@ -101,7 +105,7 @@ class ReplayRunner:
         if reason := self._unknown(job, settings):
             return Run("invalid", Measurement(()), reason, folder=folder)
         trial = VirtualTrial(self.table, settings, self._chance(settings))
-        played = _Playing(self, job.window, watch, timeout_s)
+        played = _Playing(self, job, watch, timeout_s)
         outcome, reason = played.play(trial, self._launch_s(trial))
         traceback = trial.row.data.get("traceback", "") if outcome == trial.row.outcome else ""
         measurement = Measurement.from_events(played.events, trial.row.data.get("gpu"))
@@ -170,10 +174,9 @@ class _Stopped(Exception):
 class _Playing:
     """One trial as it goes: a worker's events at the times at which a worker sends them."""
 
-    def __init__(
-        self, runner: ReplayRunner, window: Window, watch: Watch, timeout_s: float
-    ) -> None:
-        self._window = window
+    def __init__(self, runner: ReplayRunner, job: Job, watch: Watch, timeout_s: float) -> None:
+        self._job = job
+        self._window = job.window
         self._watch = watch
         self.now_s = runner.clock()
         self._deadline_s = self.now_s + timeout_s
@@ -210,11 +213,9 @@ class _Playing:
         for i, block in enumerate(trial.warmup()):
             step_s = (block["seconds"] - block["data_wait_s"]) / block["steps"]
             fastest_s = min(fastest_s, step_s)
-            if i == 0 and block["seconds"] > self._window.first_step_s:
-                self._pass(self._window.first_step_s)
-                raise _Stopped(
-                    "timeout", f"no step was done within {self._window.first_step_s:g} s"
-                )
+            if i == 0 and (why := too_silent(self._job, BUILT, block["seconds"])):
+                self._pass(patience_s(self._job, BUILT))
+                raise _Stopped("timeout", why)
             self._pass(block["seconds"])
             self._emit({"event": "warmup", **block})
             if i >= ALONE and step_s <= COMPILING * fastest_s:

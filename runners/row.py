@@ -131,6 +131,7 @@ def line_of(settings: Settings, run: Run, new_environment: bool) -> dict[str, An
             line |= {"settled": values.pop("reason") == "settled", **values}
         elif event["event"] in ("built", "timed", "finished"):
             line |= values
+            line.pop("device_uuid", None)  # which card it was is nothing to hand on
     line |= {"wall_s": run.wall_s, **_between(run.events, run.wall_s)}
     if new_environment:
         line["new_environment"] = True

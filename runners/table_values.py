@@ -110,7 +110,7 @@ FACTS = {
     "shm_free_bytes": COUNT, "batch_size": FROM_ONE, "batch_bytes": COUNT,
     "n_epoch_steps": FROM_ONE, "n_parameters": COUNT, "default_intraop_threads": FROM_ONE,
     "default_interop_threads": FROM_ONE, "sample_cpu_s": SECONDS, "sample_wall_s": SECONDS,
-    "process_start_s": SECONDS,
+    "process_start_s": SECONDS, "device_memory_bytes": FROM_ONE,
     "device": DEVICE, "gpus": GPUS,
     **dict.fromkeys(("cpu_flags", "allocators", "optimizer_kernels", "sdpa_backends",
                      "sdpa_backends_float32"), TEXTS),

@@ -13,6 +13,7 @@ from hotlap.job import EventReader, Job, Kept
 from hotlap.room import takes_no_more
 from runners.protocol import Outcome, Watch
 from runners.server import BURY_S, POLL_S, Ended, NoAnswer, Server
+from runners.silence import too_silent
 
 KILLED = "the fork server was killed from outside, and the trial with it"
 """Why a trial ended whose server is gone."""
@@ -47,7 +48,7 @@ class Trial:
         self, server: Server, job: Job, folder: Path, watch: Watch, deadline: float
     ) -> None:
         self._server = server
-        self._window = job.window
+        self._job = job
         self._kind = job.kind
         self._is_script = job.script is not None
         self._watch = watch
@@ -120,37 +121,7 @@ class Trial:
         now = time.monotonic()
         if now > self._deadline:
             return "the trial ran out of the time it was given"
-        if self._kind == "full_run":
-            return ""  # it takes what it takes
-        name, limit_s = "silence_s", self._window.silence_s
-        if "warmup" not in self._names:
-            if not (self._is_script or self._kind == "probe" or "built" in self._names):
-                return ""
-            name, limit_s = "first_step_s", self._window.first_step_s
-        if now - self._heard <= limit_s:
-            return ""
-        within = f"within window.{name}={limit_s:g} s"
-        if self._is_script and "training" not in self._names:
-            return (
-                f"no training was seen {within} of the script's start: no torch.optim optimizer "
-                "stepped in its process (the log says where it stood)"
-            )
-        if self._is_script:
-            return (
-                f"nothing was heard of the training {within}: it hangs, or the script does "
-                "something else for longer without a batch or a call of its model, as a metric or "
-                "a checkpoint may take (the log says where it stood); for that, type "
-                f"window.{name}={10 * limit_s:g}"
-            )
-        if name == "silence_s":
-            return (
-                f"no block ended {within} of the one before; the loader gave no batch or a step "
-                "hangs (the log says where it stood)"
-            )
-        return (
-            f"no step was done {within} of the start; the loader gave no batch or the first step "
-            "hangs (the log says where it stood)"
-        )
+        return too_silent(self._job, self._names, now - self._heard)
 
     def _ended(self, status: int) -> tuple[Outcome, str]:
         last = self.events[-1] if self.events else {"event": "nothing"}

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hotlap.errors import UserInputError
-from hotlap.settings import Settings
 from search_spaces.knob import Value
 
 MAX_WORKERS = 32
@@ -19,10 +18,11 @@ MAX_WORKERS = 32
 MAX_WORKERS_PER_CORE = 8
 """A data set that waits may have many workers a core, yet each is a process to schedule."""
 
+LEAST_TOP = 2
+"""Two workers are tried even on one core: one may read while the other computes."""
+
 SHM_SHARE = 0.8
 """Share of the free /dev/shm that batches in flight may take: others write there too."""
-
-MIB = 1 << 20
 
 LEAST_PREFETCH = 2
 """PyTorch's own prefetch factor, with which a number of workers must fit into /dev/shm."""
@@ -59,7 +59,7 @@ def workers_rule(facts: Mapping[str, Any]) -> int:
     # Below half of the time, "waiting" may be a neighbour who took the core for a moment.
     ratio = wait_s / max(compute_s, 1e-6) if wait_s > compute_s else 0.0
     most = min(MAX_WORKERS, MAX_WORKERS_PER_CORE * cores)
-    return max(2, min(most, math.ceil(cores * (1 + ratio))))
+    return min(most, math.ceil(cores * (1 + ratio)))
 
 
 def shm_need_bytes(num_workers: int, prefetch_factor: int, facts: Mapping[str, Any]) -> int:
@@ -67,35 +67,19 @@ def shm_need_bytes(num_workers: int, prefetch_factor: int, facts: Mapping[str, A
     return num_workers * prefetch_factor * int(facts.get("batch_bytes") or 0)
 
 
-def refusal(settings: Settings, facts: Mapping[str, Any]) -> str:
-    """Why `settings` would fail on this machine, known without a trial; empty if nothing is known.
-
-    Workers and prefetch_factor fit each for itself; together they may need too much shared memory.
-    """
-    if settings.num_workers == 0 or _fits_shm(
-        settings.num_workers, settings.prefetch_factor, facts
-    ):
-        return ""
-    need = shm_need_bytes(settings.num_workers, settings.prefetch_factor, facts)
-    return (
-        f"shared memory: needs about {settings.num_workers} workers x {settings.prefetch_factor} "
-        f"batches x {facts['batch_bytes'] / MIB:.1f} MiB = {need / MIB:.0f} MiB, /dev/shm has "
-        f"{facts['shm_free_bytes'] / MIB:.0f} MiB free; enlarge it (docker run --shm-size)"
-    )
-
-
-def _fits_shm(num_workers: int, prefetch_factor: int, facts: Mapping[str, Any]) -> bool:
+def fits_shm(num_workers: int, prefetch_factor: int, facts: Mapping[str, Any]) -> bool:
+    """Whether the batches in flight leave others some room in /dev/shm."""
     free = facts.get("shm_free_bytes")
     return free is None or shm_need_bytes(num_workers, prefetch_factor, facts) <= SHM_SHARE * free
 
 
 def _num_workers(facts: Mapping[str, Any]) -> tuple[Value, ...]:
-    counts = (0, *_doubling(workers_rule(facts)))
-    return tuple(n for n in counts if _fits_shm(n, LEAST_PREFETCH, facts))
+    counts = (0, *_doubling(max(LEAST_TOP, workers_rule(facts))))
+    return tuple(n for n in counts if fits_shm(n, LEAST_PREFETCH, facts))
 
 
 def _prefetch_factor(facts: Mapping[str, Any]) -> tuple[Value, ...]:
-    fitting = tuple(n for n in (2, 4, 8) if _fits_shm(1, n, facts))
+    fitting = tuple(n for n in (2, 4, 8) if fits_shm(1, n, facts))
     return fitting or (1,)
 
 

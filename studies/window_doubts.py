@@ -23,6 +23,11 @@ BUSY = 0.1
 THROTTLED = 0.1
 """Above this share of the readings a limit holds the clocks down."""
 
+MIB = 1 << 20
+
+HELD_BYTES = 256 * MIB
+"""A CUDA context alone takes more of a GPU's memory than this; an idle GPU has less in use."""
+
 FEW_BATCHES = 4
 """With fewer steps an epoch is mostly its start."""
 
@@ -59,6 +64,7 @@ def of_trials(trials: Sequence[Watched]) -> list[Doubt]:
     """All doubts that the windows of a study's trials give rise to."""
     kinds = (
         machine_busy,
+        gpu_shared,
         clocks_throttled,
         window_too_short,
         short_dataset,
@@ -82,6 +88,29 @@ def machine_busy(trials: Sequence[Watched]) -> Doubt | None:
         "settings for a quiet one may be others",
         "another job runs on this machine",
         "tune while the machine is as busy as it will be in the full run; to see who it is: top",
+    )
+
+
+def gpu_shared(trials: Sequence[Watched]) -> Doubt | None:
+    """Others held the GPU when trials began."""
+    counters = [trial.measurement.gpu for trial in trials]
+    touched = [
+        gpu
+        for gpu in counters
+        if gpu.get("gpu_other_processes", 0) or gpu.get("gpu_other_bytes", 0.0) > HELD_BYTES
+    ]
+    if not _many(touched, trials):
+        return None
+    n = round(max(gpu.get("gpu_other_processes", 0) for gpu in touched))
+    held = max(gpu.get("gpu_other_bytes", 0.0) for gpu in touched)
+    who = f"{n} process{'es' * (n > 1)}" if n else "somebody whom the driver does not list"
+    return Doubt(
+        "gpu-shared",
+        f"when {_of(touched, trials)} began, others were on the GPU: {who}, with "
+        f"{held / MIB:,.0f} MiB of its memory in use; the figures hold for a GPU that is shared "
+        "so, and its memory limits what can be tried",
+        "another job runs on this GPU, or a notebook that was left open holds it",
+        "to see who it is: nvidia-smi; end it, unless it will be there in the full run too",
     )
 
 

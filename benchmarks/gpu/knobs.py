@@ -108,8 +108,9 @@ ROWS = (
     Row({"cudnn_benchmark": True, "cudnn_benchmark_limit": 0}),
     Row({"cudnn_benchmark": True, "cudnn_benchmark_limit": 4}),
     Row({"cudnn_deterministic": True}, {"same_gradients": True}),
-    Row({"cuda_alloc_conf": ""}, {"expandable": False}),
+    Row({"cuda_alloc_conf": ""}, {"expandable": False, "cuda_allocator": "native"}),
     Row({"cuda_alloc_conf": "expandable_segments:True"}, {"expandable": True}),
+    Row({"cuda_alloc_conf": "backend:cudaMallocAsync"}, {"cuda_allocator": "cudaMallocAsync"}),
     Row({"compile_mode": "default"}, {"n_graphs": above(0)}, cuda=False, cost_s=60),
     Row(
         {"compile_mode": "reduce-overhead"},

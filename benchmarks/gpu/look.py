@@ -23,7 +23,7 @@ import hotlap.apply  # noqa: F401  (looked up in sys.modules)
 from hotlap.batches import to_device
 from hotlap.in_force import batch_layouts, disagreements, in_force
 from hotlap.job import write_text
-from hotlap.step import CUDA_GRAPH_MODES
+from hotlap.settings import CUDA_GRAPH_MODES
 from hotlap.workload import Workload
 
 BATCH = 32
@@ -76,6 +76,17 @@ def memory_eater(share: float, device: str = "cuda") -> Workload:
 
     workload = small(device)
     workload.loss = greedy
+    return workload
+
+
+def defaulting(device: str, shuffle: bool) -> Workload:
+    """`small`, and from now on `device` is torch's default one.
+
+    torch's own shuffling does not work then, so that a window of it goes without.
+    """
+    workload = small(device)
+    workload.shuffle = shuffle
+    torch.set_default_device(device)
     return workload
 
 
@@ -165,6 +176,7 @@ def _on_cuda(applied: Any, batch: Any) -> dict[str, Any]:
         "same_gradients": all(torch.equal(grads[0], grad) for grad in grads[1:]),
         "pinned": batch[0].is_pinned(),
         "copy_waits": _copy_waits(applied, batch),
+        "cuda_allocator": torch.cuda.get_allocator_backend(),
         "expandable": any(s.get("is_expandable") for s in _segments()),
         "replays_graphs": _replays_graphs(device),
     }
@@ -187,7 +199,9 @@ def _copy_waits(applied: Any, batch: Any) -> bool:
 
 
 def _segments() -> list[dict[str, Any]]:
-    """The pieces of device memory that torch's allocator holds."""
+    """The pieces of device memory that torch's own allocator holds; another one tells of none."""
+    if torch.cuda.get_allocator_backend() != "native":
+        return []
     found: list[dict[str, Any]] = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
     return found
 

@@ -6,15 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.check import Check, Verdict, failed, passed, skipped
 from benchmarks.gpu.knobs import report_of
+from benchmarks.harness_overhead import WORKLOADS
 from benchmarks.machine import ROOT
 from hotlap.job import Job, Window
 from runners.process import ProcessRunner
+from studies.window_doubts import HELD_BYTES as IDLE_BYTES
 
 SAME_MEMORY = 64 * 2**20
 """Free memory may differ by so many bytes between two trials: the driver's own caches."""
@@ -22,7 +27,10 @@ SAME_MEMORY = 64 * 2**20
 WATCHED = ("gpu_utilization_share", "gpu_power_w", "gpu_sm_clock_mhz")
 
 WALL_SHARE = 0.03
-N_WALL_STEPS = 200
+WALL_S = 4.0
+"""Seconds of the window and of each plain loop."""
+
+HELD_BYTES = 2**30
 
 Run = Callable[[float], Verdict]
 
@@ -35,9 +43,19 @@ def checks(runner: ProcessRunner, folder: Path, device: str) -> list[Check]:
             Check("tuner without CUDA", 30, lambda s: no_context(runner, folder, device, s)),
             Check("out of memory", 60, lambda s: out_of_memory(runner, folder, device, s)),
             Check("GPU watch", 40, lambda s: gpu_watch(runner, folder, device, s)),
+            Check("default device", 20, lambda s: default_device(runner, folder, device, s)),
+            Check("others on the GPU", 30, lambda s: others_seen(runner, folder, device, s)),
         ]
-    found.append(Check("window is wall time", 45, lambda s: wall_time(device, s)))
+    found.append(Check("trial is wall time", 60, lambda s: wall_time(runner, folder, device, s)))
     return found
+
+
+def last(runner: ProcessRunner, folder: Path, device: str) -> list[Check]:
+    """Those that are tried only if time is left at the end."""
+    if not device.startswith("cuda"):
+        return []
+    name = "CUDA graphs refuse cudaMallocAsync"
+    return [Check(name, 60, lambda s: graphs_and_async(runner, folder, device, s))]
 
 
 def without_torch(runner: ProcessRunner, folder: Path, device: str, timeout_s: float) -> Verdict:
@@ -114,28 +132,116 @@ def gpu_watch(runner: ProcessRunner, folder: Path, device: str, timeout_s: float
     return passed(text)
 
 
-def wall_time(device: str, timeout_s: float) -> Verdict:
-    """The rate that a window reports is that of a plain loop's steps by the clock on the wall."""
+def wall_time(runner: ProcessRunner, folder: Path, device: str, timeout_s: float) -> Verdict:
+    """A trial's rate is that of a plain loop's steps by the clock on the wall.
+
+    The trial is one like any other, so that its window follows the device as every trial's does.
+    The plain loop runs before and after it, each time in a process of its own.
+    """
+    deadline = time.monotonic() + timeout_s
     name = "gpt2_short" if device.startswith("cuda") else "gpt_small"
-    words = ["--process", name, "--device", device, "--seconds", "4"]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.harness_overhead", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-    )
-    if done.returncode:
-        return failed(done.stderr.strip().splitlines()[-1])
-    answer = json.loads(done.stdout.splitlines()[-1])
-    reported, plain = answer["reported_samples_per_s"], answer["plain_samples_per_s"]
+    before = _plain_steps_per_s(name, device, deadline)
+    dotted, args = WORKLOADS[name]
+    window = Window(max_s=WALL_S, min_s=WALL_S, max_warmup_s=WALL_S)
+    job = Job(dotted, {**args, "device": device}, window=window)
+    left_s = deadline - time.monotonic()
+    run = runner.run(job, folder / "wall_time", lambda event: False, left_s)
+    if run.outcome != "ok":
+        return failed(f"the trial ended as {run.outcome}: {run.reason}")
+    after = _plain_steps_per_s(name, device, deadline)
+    measured = run.measurement
+    trial = measured.samples_per_s / measured.samples_per_step
+    plain = 2 / (1 / before + 1 / after)
     text = (
-        f"window {reported:.1f} samples/s, {answer['n_plain_steps']} plain steps {plain:.1f}: "
-        f"{reported / plain - 1:+.2%}"
+        f"trial {trial:.2f} steps/s, plain loop {before:.2f} before and {after:.2f} after it: "
+        f"{trial / plain - 1:+.2%}"
     )
-    if answer["n_plain_steps"] < N_WALL_STEPS:
-        return skipped(f"{text}; the machine is too slow for {N_WALL_STEPS} steps")
-    return passed(text) if abs(reported / plain - 1) <= WALL_SHARE else failed(text)
+    if abs(after / before - 1) > WALL_SHARE:
+        return skipped(f"{text}; the plain loop disagrees with itself, so nothing can be told")
+    return passed(text) if abs(trial / plain - 1) <= WALL_SHARE else failed(text)
+
+
+def default_device(runner: ProcessRunner, folder: Path, device: str, timeout_s: float) -> Verdict:
+    """A workload may make its device torch's default one: nothing of hotlap's follows it there."""
+    for kind in ("window", "losses"):
+        job = replace(
+            _small(device),
+            workload="benchmarks.gpu.look.defaulting",
+            args={"device": device, "shuffle": kind == "losses"},
+            kind=kind,
+            run={"steps": 4},
+        )
+        run = runner.run(job, folder / f"default_{kind}", lambda event: False, timeout_s / 2)
+        if run.outcome != "ok":
+            return failed(f"a job of kind {kind} ended as {run.outcome}: {run.reason}")
+    return passed("a window and losses of shuffled batches came to their ends")
+
+
+def others_seen(runner: ProcessRunner, folder: Path, device: str, timeout_s: float) -> Verdict:
+    """A process of somebody else's on the GPU is noted by the next trial, and only while it is."""
+    seen = []
+    for n_others in (0, 1):
+        with _holding(device) if n_others else nullcontext():
+            run = runner.run(
+                _small(device), folder / f"others_{n_others}", lambda event: False, timeout_s / 3
+            )
+        if run.outcome != "ok":
+            return failed(f"the trial ended as {run.outcome}: {run.reason}")
+        gpu = run.measurement.gpu
+        seen.append((gpu.get("gpu_other_processes"), gpu.get("gpu_other_bytes")))
+    (n_alone, alone), (n_beside, beside) = seen
+    text = (
+        f"alone {n_alone} processes and {alone} bytes, beside one that holds {HELD_BYTES:,} bytes "
+        f"{n_beside} and {beside}"
+    )
+    if alone is None or beside is None:
+        return failed(f"the driver gives no memory in use: {text}")
+    if n_alone or alone > IDLE_BYTES:
+        return skipped(f"{text}; somebody is on this GPU already")
+    return passed(text) if beside - alone > HELD_BYTES else failed(text)
+
+
+def graphs_and_async(runner: ProcessRunner, folder: Path, device: str, timeout_s: float) -> Verdict:
+    """CUDA graphs do fail with cudaMallocAsync; if ever they do not, the search may try both."""
+    job = replace(
+        _small(device),
+        settings={"compile_mode": "reduce-overhead", "cuda_alloc_conf": "backend:cudaMallocAsync"},
+    )
+    run = runner.run(job, folder / "graphs_and_async", lambda event: False, timeout_s)
+    if run.outcome == "ok":
+        return failed("they work together here: search_spaces/refusal.py need not refuse them")
+    if "cudaMallocAsync" not in f"{run.reason} {run.traceback}":
+        return failed(f"the trial ended as {run.outcome} for another reason: {run.reason}")
+    return passed(run.reason)
+
+
+def _plain_steps_per_s(name: str, device: str, deadline: float) -> float:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu.plain", name, device, str(WALL_S)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=deadline - time.monotonic(),
+        check=True,
+        start_new_session=True,  # as a trial: the scheduler may share out the cores by session
+    )
+    answer = json.loads(done.stdout.splitlines()[-1])
+    return float(answer["n_steps"] / answer["seconds"])
+
+
+@contextmanager
+def _holding(device: str) -> Iterator[None]:
+    """Another process that holds memory of the device meanwhile."""
+    code = (
+        f"import sys, torch; held = torch.zeros({HELD_BYTES}, dtype=torch.uint8, "
+        f"device={device!r}); torch.cuda.synchronize(); print('held', flush=True); sys.stdin.read()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as one:
+        assert one.stdout is not None
+        if not one.stdout.readline():
+            raise RuntimeError("the process that should hold memory ended at once")
+        yield
 
 
 def _small(device: str) -> Job:

@@ -89,7 +89,8 @@ class Probe(ScriptFollower):
     def _answer(self) -> None:
         self.interposition.remove()  # loaders and models are made and asked for the facts, too
         torch.set_grad_enabled(True)
-        self.ending.answer("facts", facts=self._facts())
+        device_uuid = toolchain.device_uuid(self.device)
+        self.ending.answer("facts", facts=self._facts(), device_uuid=device_uuid)
 
     def _facts(self) -> dict[str, Any]:
         seen = self.seen

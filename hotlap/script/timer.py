@@ -10,6 +10,7 @@ import torch
 
 from hotlap.block_timer import Trained
 from hotlap.device_mark import DeviceMark
+from hotlap.device_wait import device_wait
 from hotlap.errors import Diverged, InvalidTrial
 from hotlap.feed import FeedState
 from hotlap.interpose.listener import Listener
@@ -21,6 +22,7 @@ from hotlap.script.follower import ScriptFollower
 from hotlap.script.heard import Heard
 from hotlap.script.holding import Holding
 from hotlap.sides import compute_nothing
+from hotlap.toolchain import device_uuid
 from hotlap.window import Feed, WindowTimer, drive
 from hotlap.worker import MAX_SKIPPED
 
@@ -119,6 +121,7 @@ class Timer(ScriptFollower):
             "built",
             startup_s=self._startup_s,
             device=str(device),
+            device_uuid=device_uuid(device),
             tokens_per_sample=None,
             num_workers=n_workers,
             n_epoch_steps=None if side == "compute" else length(loader),
@@ -135,7 +138,7 @@ class Timer(ScriptFollower):
             n_prefetched=n_workers * (getattr(loader, "prefetch_factor", None) or 0),
             n_held=self._holding.n_held if self._holding is not None else 1,
             emit=self._tell,
-            synchronize=(lambda: torch.cuda.synchronize(device)) if cuda else lambda: None,
+            synchronize=device_wait(device),
             mark=DeviceMark(device) if cuda and side != "loader" else None,
             other_cpu_share=OtherCpu(),
             usage=Usage((lambda: torch.cuda.memory_allocated(device)) if cuda else None),

@@ -13,7 +13,8 @@ def digits() -> Dataset[Any]:
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    return Digits(torch.tensor(images / 16, dtype=torch.float32), torch.tensor(labels).long())
+    vectors = torch.tensor(images / 16, dtype=torch.float32, device="cpu")
+    return Digits(vectors, torch.tensor(labels, device="cpu").long())
 
 
 class Digits(Dataset[Any]):

@@ -126,13 +126,13 @@ class BoxedImages(Dataset[Any]):
         what = jpegs.scene(index, self.n_classes, self.seed)
         with Image.open(jpegs.file_of(self.tree, index, self.n_classes)) as file:
             image = pil_to_tensor(file.convert("RGB")).float() / 255
-        boxes = torch.tensor(what.boxes, dtype=torch.float32)
-        if torch.rand(()) < 0.5:
+        boxes = torch.tensor(what.boxes, dtype=torch.float32, device="cpu")
+        if torch.rand((), device="cpu") < 0.5:
             image = image.flip(2)
             boxes = torch.stack(
                 (what.width - boxes[:, 2], boxes[:, 1], what.width - boxes[:, 0], boxes[:, 3]), 1
             )
-        return image, {"boxes": boxes, "labels": torch.tensor(what.kinds) + 1}
+        return image, {"boxes": boxes, "labels": torch.tensor(what.kinds, device="cpu") + 1}
 
 
 def _lower(text: str) -> str:

@@ -1,3 +1,5 @@
+import json
+import re
 import subprocess
 import sys
 import time
@@ -7,11 +9,12 @@ import pytest
 import torch
 
 from benchmarks import gpu_check
-from benchmarks.gpu import knobs, look
+from benchmarks.gpu import knobs, look, plain, trials
 from benchmarks.gpu.check import Check, failed, passed
 from benchmarks.gpu.knobs import Row, above, one_has, verdict
 from hotlap.apply import apply
 from hotlap.settings import NAMES, Settings
+from runners.process import ProcessRunner
 from tests.conftest import ROOT
 
 NOT_CUDAS = {
@@ -25,6 +28,12 @@ NOT_CUDAS = {
     "set_to_none",
 }
 """Settings that mean the same on every machine; tests on a CPU try them."""
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with ProcessRunner(preload=["torch"]) as runner:
+        yield runner
 
 
 def check(*words):
@@ -55,6 +64,25 @@ def test_on_a_cpu_the_knobs_that_make_sense_there_take_effect():
 
 def test_a_pattern_that_names_no_check_is_no_success():
     assert check("--device", "cpu", "--only", "amp=int3").returncode == 1
+
+
+def test_a_plain_loop_tells_its_steps_and_what_they_took(capsys):
+    assert plain.main(["digits_mlp", "cpu", "0.1"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["n_steps"] >= plain.MIN_STEPS and answer["seconds"] > 0
+
+
+@pytest.mark.slow
+def test_a_trial_of_its_own_is_compared_with_the_plain_loop(runner, tmp_path):
+    found = trials.wall_time(runner, tmp_path, "cpu", 240)
+    words = r"trial ([\d.]+) steps/s, plain loop ([\d.]+) before and ([\d.]+)"
+    rates = re.match(words, found.detail)
+    assert rates and all(float(rate) > 0 for rate in rates.groups()), found
+
+
+def test_jobs_with_a_default_device_come_to_their_ends(runner, tmp_path):
+    found = trials.default_device(runner, tmp_path, "cpu", 120)
+    assert found.status == "PASS", found.detail
 
 
 def test_every_cuda_knob_is_tried():

@@ -41,6 +41,15 @@ def test_the_loss_is_the_one_at_the_mark_in_any_precision():
             assert float(passed()) == pytest.approx(value, nan_ok=True)
 
 
+def test_a_default_device_is_none_of_the_mark_s_business():
+    torch.set_default_device(DEVICE)
+    try:
+        mark = DeviceMark(DEVICE)
+        assert float(mark(torch.full((), 2.5))()) == 2.5
+    finally:
+        torch.set_default_device(None)
+
+
 @pytest.mark.parametrize("loss", [None, 1.5])
 def test_a_loss_in_host_memory_comes_back_as_it_is(loss):
     assert DeviceMark(DEVICE)(loss)() == loss

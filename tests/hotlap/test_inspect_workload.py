@@ -76,6 +76,8 @@ def test_facts_of_a_plain_workload():
         "fp16": False,
         "tf32": False,
         "capability": None,
+        "device_memory_bytes": None,
+        "cuda_allocator": None,
         "optimizer": "Adam",
         "optimizer_kernels": ["for_loop", "foreach", "fused"],
         "conv2d": False,
@@ -171,6 +173,28 @@ def test_a_kernel_that_refuses_the_real_gradients_is_none_of_the_workload_s():
     assert facts(made)["optimizer_kernels"] == ["for_loop", "foreach"]
 
 
+class AttentionOverWords(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(10, 8, sparse=True)
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        x = self.words(x)
+        return self.attend(x, x, x, need_weights=False)[0].flatten(1)[:, :2]
+
+
+def test_the_real_gradients_are_tried_where_attention_kernels_are_tried_too():
+    made = rows(
+        model=AttentionOverWords(),
+        dataset=Words(),
+        optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=0.1, **kernel),
+    )
+    found = facts(made)
+    assert found["attention"] and found["sdpa_backends"]
+    assert found["optimizer_kernels"] == ["for_loop", "foreach"]
+
+
 def test_lazy_layers_are_seen_for_what_they_become():
     model = nn.Sequential(nn.LazyLinear(8), nn.Unflatten(1, (2, 2, 2)), nn.LazyConv2d(2, 1))
     found = facts(rows(model=nn.Sequential(model, nn.Flatten(), nn.LazyLinear(2))))
@@ -207,3 +231,7 @@ def test_facts_of_a_cuda_device():
     found = device_facts(torch.device("cuda"))
     assert found["fp16"] and found["device_name"] == torch.cuda.get_device_name()
     assert found["bf16"] == found["tf32"] == (found["capability"] >= [8, 0])
+    here = torch.cuda.get_device_properties(0)
+    assert found["device_memory_bytes"] == here.total_memory
+    assert found["capability"] == [here.major, here.minor]
+    assert found["cuda_allocator"] == "native"

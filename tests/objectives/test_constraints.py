@@ -1,7 +1,7 @@
 import pytest
 
 from hotlap.measurement import Measurement
-from objectives import reasons, violations
+from objectives import device_bytes, reasons, violations
 
 LIMITS = {"device_memory": 0.9}
 GIB = 1 << 30
@@ -26,6 +26,13 @@ def test_the_reason_names_what_was_used_and_what_is_allowed() -> None:
         "it reserved 98304 MiB of the device's 102400 MiB, which is 96%, "
         "and constraints.device_memory=0.9 allows 90%"
     ]
+
+
+def test_the_memory_that_cuda_gives_the_worker_counts_and_not_the_driver_s_list() -> None:
+    slice_of = {**FACTS, "device_memory_bytes": 20 * GIB}
+    assert device_bytes(slice_of) == 20 * GIB
+    assert violations(used(19), LIMITS, slice_of) == (pytest.approx(0.05),)
+    assert device_bytes({**FACTS, "device_memory_bytes": None}) == 100 * GIB
 
 
 @pytest.mark.parametrize("facts", [{}, {"device": "cpu", "gpus": []}, {"device": "cuda:0"}])

@@ -1,14 +1,15 @@
 import threading
 import time
+from types import SimpleNamespace
 
+import pynvml
 import pytest
 
+from runners import gpu_watch as module
 from runners.gpu_watch import GpuWatch, Sample, means, read, throttle_reasons, visible_device
 
 
 def nvml_is_here() -> bool:
-    import pynvml
-
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
@@ -24,8 +25,9 @@ def samples(name: str, values: list[float]) -> list[Sample]:
 
 @pytest.mark.skipif(nvml_is_here(), reason="this machine has NVML")
 def test_a_machine_without_nvml_gives_nothing_and_says_nothing(capfd):
-    with GpuWatch(0) as watch:
-        pass
+    with GpuWatch() as watch:
+        watch.follow(0)
+        assert watch.others(0) == {}
     assert watch.means() == {}
     assert capfd.readouterr() == ("", "")
     assert "gpu-watch" not in {t.name for t in threading.enumerate()}
@@ -34,7 +36,8 @@ def test_a_machine_without_nvml_gives_nothing_and_says_nothing(capfd):
 @pytest.mark.gpu
 @pytest.mark.skipif(not nvml_is_here(), reason="no NVML on this machine")
 def test_a_gpu_tells_its_memory_and_its_thread_ends():
-    with GpuWatch(0, period_s=0.02) as watch:
+    with GpuWatch(period_s=0.02) as watch:
+        watch.follow(0)
         time.sleep(0.5)
     assert watch.means()["gpu_memory_bytes"] > 0
     assert "gpu-watch" not in {t.name for t in threading.enumerate()}
@@ -42,9 +45,70 @@ def test_a_gpu_tells_its_memory_and_its_thread_ends():
 
 def test_a_gpu_that_the_environment_hides_is_not_watched(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with GpuWatch(0) as watch:
-        pass
+    with GpuWatch() as watch:
+        watch.follow(0)
+        assert watch.others(0) == {}
     assert watch.means() == {}
+
+
+class Nvml:
+    """Two GPUs and a slice of the second one, as NVML tells of them."""
+
+    NVMLError = pynvml.NVMLError
+    nvmlMemory_v2 = pynvml.nvmlMemory_v2
+    uuids = ("GPU-aa11-22", "GPU-bb33-44")
+    running = {"GPU-aa11-22": [], "GPU-bb33-44": [101, 102]}
+
+    def nvmlDeviceGetCount(self):
+        return len(self.uuids)
+
+    def nvmlDeviceGetHandleByIndex(self, i):
+        return self.uuids[i]
+
+    def nvmlDeviceGetUUID(self, handle):
+        return handle
+
+    def nvmlDeviceGetName(self, handle):
+        return "H100"
+
+    def nvmlDeviceGetHandleByUUID(self, uuid):
+        if uuid != "MIG-cc55-66":
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return uuid
+
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, handle):
+        return self.running[handle]
+
+    def nvmlDeviceGetMemoryInfo(self, handle, version=None):
+        if version is None:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return SimpleNamespace(used=7)
+
+    def nvmlShutdown(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("device", "handle"),
+    [
+        (1, "GPU-bb33-44"),
+        ("bb33-44", "GPU-bb33-44"),  # as torch writes it
+        ("GPU-bb33-44", "GPU-bb33-44"),
+        ("cc55-66", "MIG-cc55-66"),
+        ("MIG-cc55-66", "MIG-cc55-66"),
+        ("dd", None),
+    ],
+)
+def test_a_device_is_found_by_its_number_or_its_uuid_and_a_slice_by_its_own(device, handle):
+    assert module._handle(Nvml(), device, {}) == handle
+
+
+def test_all_that_is_on_the_gpu_before_a_trial_is_others(monkeypatch):
+    monkeypatch.setattr(module, "_nvml", Nvml)
+    with GpuWatch() as watch:
+        assert watch.others("aa11-22") == {"gpu_other_processes": 0, "gpu_other_bytes": 7}
+        assert watch.others("bb33-44") == {"gpu_other_processes": 2, "gpu_other_bytes": 7}
+        assert watch.others("dd") == {}
 
 
 def test_only_readings_within_the_timed_window_count():
@@ -78,8 +142,6 @@ def test_throttle_shares_name_the_reasons_that_were_seen():
 
 
 def test_the_names_of_the_throttle_bits_are_nvmls_own():
-    import pynvml
-
     assert throttle_reasons(pynvml.nvmlClocksThrottleReasonHwSlowdown) == ("hw_slowdown",)
     assert throttle_reasons(pynvml.nvmlClocksThrottleReasonSwPowerCap) == ("sw_power_cap",)
     assert throttle_reasons(pynvml.nvmlClocksThrottleReasonHwThermalSlowdown) == (
@@ -94,8 +156,6 @@ def test_an_unknown_throttle_bit_is_told_by_its_number():
 
 
 def test_a_refused_counter_is_never_asked_again_and_a_busy_one_is():
-    import pynvml
-
     asked = []
 
     def refuse(code: int) -> float:

@@ -268,6 +268,21 @@ def test_a_server_that_does_not_start_costs_the_trial_its_time_and_no_more(
         assert not runner._servers
 
 
+def test_a_module_that_fails_to_load_is_the_business_of_trials_that_need_it(tmp_path):
+    text = "raise RuntimeError('operator torchvision::nms does not exist')"
+    (tmp_path / "of_another_torch.py").write_text(text)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with ProcessRunner(preload=["of_another_torch", "not_installed"], env=env) as runner:
+        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
+        assert runner.run(job, tmp_path / "trial", lambda event: False, 60).outcome == "ok"
+    log = (tmp_path / "trial" / "worker.log").read_text()
+    assert log.startswith(
+        "of_another_torch failed while the fork server imported it: RuntimeError: operator "
+        "torchvision::nms does not exist\n"
+    )
+    assert "not_installed" not in log
+
+
 def test_a_server_that_is_stopped_costs_the_trial_its_time_and_no_more(tmp_path):
     with ProcessRunner(preload=["torch"]) as runner:
         job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))

@@ -18,6 +18,7 @@ def test_workers_for_a_waiting_dataset_go_far_beyond_the_cores() -> None:
 
 def test_workers_follow_goetz_between_the_two() -> None:
     assert workers_rule({"cores": 4, "sample_cpu_s": 0.001, "sample_wall_s": 0.003}) == 12
+    assert workers_rule({"cores": 1, "sample_cpu_s": 0.001, "sample_wall_s": 0.001}) == 1
 
 
 @pytest.mark.parametrize("cores", [1, 2])

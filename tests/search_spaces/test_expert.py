@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from hotlap.settings import Settings
 from search_spaces.expert import expert
 
@@ -71,6 +73,14 @@ def test_on_a_cpu_workers_leave_cores_to_the_training() -> None:
     settings, _ = expert(Settings(), CPU)
     assert settings.changed() == {
         "num_workers": 2, "persistent_workers": True, "memory_format": "channels_last"}  # fmt: skip
+
+
+@pytest.mark.parametrize("facts", [GPU, CPU])
+def test_one_core_gets_one_worker_unless_samples_wait(facts: dict[str, Any]) -> None:
+    one_core = {**facts, "cores": 1, "default_intraop_threads": 1}
+    assert expert(Settings(), one_core)[0].num_workers == 1
+    waiting = {**one_core, "sample_cpu_s": 0.001, "sample_wall_s": 0.004}
+    assert expert(Settings(), waiting)[0].num_workers == 4
 
 
 def test_waiting_samples_get_more_workers_than_cores() -> None:

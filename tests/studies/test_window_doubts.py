@@ -6,7 +6,7 @@ from hotlap.measurement import Block, Measurement
 from runners.gpu_watch import NOT_SLOWED, THROTTLE_REASONS
 from studies import doubts
 from studies.doubts import Watched
-from studies.window_doubts import THROTTLES
+from studies.window_doubts import MIB, THROTTLES
 
 BLOCK = Block(steps=10, samples=320, seconds=2.0)
 QUIET = Measurement((BLOCK,) * 4, n_epoch_steps=1000, num_workers=2)
@@ -28,6 +28,7 @@ def queue(*n_ready, steps=10):
 
 ODD = {
     "machine-busy": with_blocks(other_cpu_share=0.31),
+    "gpu-shared": replace(QUIET, gpu={"gpu_other_processes": 2.0, "gpu_other_bytes": 3.0 * 2**30}),
     "clocks-throttled": replace(QUIET, gpu={"gpu_throttle_share": 0.5}),
     "window-too-short": queue(4, 4, steps=1),
     "short-dataset": replace(QUIET, epochs_in_blocks=True, n_epoch_steps=10),
@@ -70,6 +71,20 @@ def test_a_busy_machine_says_for_which_machine_the_figures_hold():
     assert "others used 31 % of this machine's CPU" in doubt.sentence
     assert "hold for a machine as busy as that" in doubt.sentence
     assert doubts.machine_busy(trials(5, 5, with_blocks(other_cpu_share=0.05))) is None
+
+
+@pytest.mark.parametrize(
+    ("gpu", "words"),
+    [
+        ({"gpu_other_processes": 0.0, "gpu_other_bytes": 4.0 * MIB}, None),  # an idle H100
+        ({"gpu_other_processes": 1.0, "gpu_other_bytes": 518.0 * MIB}, "1 process, with 518 MiB"),
+        ({"gpu_other_processes": 2.0}, "2 processes, with 0 MiB"),
+        ({"gpu_other_bytes": 3.0 * 2**30}, "the driver does not list, with 3,072 MiB"),
+    ],
+)
+def test_who_else_holds_the_gpu_is_told_with_its_memory(gpu, words):
+    doubt = doubts.gpu_shared(trials(5, 5, replace(QUIET, gpu=gpu)))
+    assert words in doubt.sentence if words else doubt is None
 
 
 def test_throttling_names_the_limit_that_was_seen_most():
