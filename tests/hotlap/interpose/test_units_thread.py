@@ -52,11 +52,20 @@ def test_a_pass_that_begins_there_is_waited_for(script):
 
 
 def test_the_thread_of_the_backward_pass_trains():
-    """A step may be done in a thread of autograd's, and a first look at the model elsewhere."""
+    """Within it autograd may step or go back again in one of its own; another may look first."""
     thread = TrainingThread()
     assert not thread.is_another()
     elsewhere(thread.trains)
     assert thread.is_another()
     thread.trains(surely=True)
     elsewhere(thread.trains)
+    elsewhere(lambda: thread.trains(surely=True))
+    assert not thread.is_another()
+
+
+def test_a_thread_that_has_ended_trains_no_more():
+    thread = TrainingThread()
+    elsewhere(lambda: thread.trains(surely=True))
+    assert thread.is_another()
+    thread.trains(surely=True)
     assert not thread.is_another()
