@@ -116,9 +116,6 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         expanded = expand(words, _value("settings", overrides))
         config, files, faults = assemble(session, _read(request, expanded.words))
         faults += expanded.faults
-    if faults and not files:  # what no file could say is missing by no other mistake
-        request.faults += faults
-        return None
     if OmegaConf.get_type(config) is not SCHEMAS[session.kind]:
         request.faults += [*faults, _other_kind(request)]
         return None
