@@ -23,7 +23,7 @@ from hotlap import toolchain
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
 from hotlap.device_wait import device_wait
-from hotlap.errors import Diverged, HotlapError, InvalidTrial
+from hotlap.errors import Diverged, HotlapError, InvalidTrial, chain
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
 from hotlap.progress import listen
@@ -181,8 +181,8 @@ def build(dotted: str, args: dict[str, Any]) -> Workload:
 
 def failure(error: BaseException, job: Job) -> dict[str, str]:
     """A failed event's values: the outcome, one readable line, the traceback."""
-    chain = _chain(error)
-    texts = [f"{type(e).__name__}: {e}".strip() for e in chain]
+    errors = chain(error)
+    texts = [f"{type(e).__name__}: {e}".strip() for e in errors]
     no_shared_memory = next(filter(SHARED_MEMORY.search, texts), None)
     no_memory = next(filter(OUT_OF_MEMORY.search, texts), None)
     if isinstance(error, Diverged):
@@ -191,7 +191,7 @@ def failure(error: BaseException, job: Job) -> dict[str, str]:
         outcome, line = "invalid", " ".join(str(error).split())
     elif no_shared_memory:
         outcome, line = "oom", shared_memory_hint(*_workers_of(error, job), no_shared_memory)
-    elif no_memory or any(isinstance(e, MemoryError) for e in chain):
+    elif no_memory or any(isinstance(e, MemoryError) for e in errors):
         line = _first_line(no_memory or texts[0])
         outcome, line = "oom", f"{line} (peak host memory {peak_host_bytes() // 2**20} MiB)"
     else:
@@ -214,15 +214,6 @@ def _workers_of(error: BaseException, job: Job) -> tuple[int, int]:
 
 def _first_line(text: str) -> str:
     return text.splitlines()[0][:MAX_LINE]
-
-
-def _chain(error: BaseException | None) -> list[BaseException]:
-    """The error and those it came from: the last one often names the cause, not the first."""
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
 
 
 class _Preparing:
