@@ -1,5 +1,6 @@
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,10 @@ def my_loss(model, batch):
 
 
 def pytest_configure(config):
+    # A shell starts jobs in the background with Ctrl-C ignored, and their children inherit it: no
+    # test could end one by Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Some builds of numpy and scikit-learn bring a library that flushes tiny numbers to zero.
     config.addinivalue_line(
         "filterwarnings", "ignore:The value of the smallest subnormal:UserWarning"

@@ -89,7 +89,9 @@ def test_a_script_with_hydra_and_a_scaler_that_is_overridden(tmp_path, done):
     done(tmp_path, *words, "--", "lr=0.02", "name='a=b, c'")
     (folder,) = (tmp_path / "outputs" / "train").iterdir()
     trials = [path.read_text() for path in (folder / "trials").glob("*/job.json")]
-    assert any('"amp": "bf16"' in text for text in trials)
+    facts = json.loads((folder / "facts.json").read_text())
+    in_hardware = facts["bf16"]
+    assert any('"amp": "bf16"' in text for text in trials) == in_hardware
     found = frozen.load_frozen(folder / "frozen.yaml")
     assert found.provenance["override"] == ["amp"]
     assert shlex.split(found.provenance["script"]) == ["train.py", "lr=0.02", "name='a=b, c'"]

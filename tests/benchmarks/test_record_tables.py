@@ -57,8 +57,8 @@ def test_a_table_that_is_not_whole_leaves_the_earlier_one_alone(tmp_path):
 
 RECORDING = """
 import sys, time
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     time.sleep(600)
 except KeyboardInterrupt:
     time.sleep(1)  # it has trials to end and words to say
