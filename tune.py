@@ -82,7 +82,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     folder = Path(resume) if resume else studies.new_folder(OUTPUTS / name, started)
     study = studies.study_name(folder, f"{name} {folder.name}")
     base = Settings.from_dict(config.settings)
-    window = budget.shortened(Window(**vars(config.window)))
+    window = Window(**vars(config.window))
+    if not config.record:  # which takes the time that it takes
+        window = budget.shortened(window)
     paths = tuple(config.import_path)
     job = Job(workload, args, {}, window, seed=config.seed, import_path=paths, script=script)
     objective = objectives.make(config.objective.name, **vars(config.run))
@@ -194,7 +196,6 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             guided=config.sampler.name in samplers.GUIDED,
             sampler=config.sampler.name,
             seed=config.seed,
-            repeat_s=budget.repeat_s(window),
             full_run=studies.Endurance(
                 **vars(config.run),
                 limits=studies.Limits.here(

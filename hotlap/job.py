@@ -52,7 +52,8 @@ class Window:
     """How long a trial warms up and is timed. All times in seconds.
 
     Attributes:
-        max_s: The timed part ends here, or earlier when it is precise enough.
+        max_s: The timed part ends here, or earlier when it is precise enough; later only while the
+            loader's queue is on its way.
         min_s: The timed part is never shorter.
         block_s: About how long one block is; always a whole multiple of `num_workers` steps.
         precision: The window ends when the half width of the rate's 95 % interval is this share.
@@ -61,6 +62,8 @@ class Window:
         first_step_s: A trial whose first step takes longer has the outcome timeout; where
             `compile_mode` is set, a compiler has more (see runners/silence.py).
         silence_s: So has one which is silent for longer than this between two events.
+        patience_s: No longer than this is waited for an epoch's border or for the loader's queue to
+            come to rest, and epochs of which three fit in are timed whole; None: `max_s`.
     """
 
     max_s: float = 8.0
@@ -70,6 +73,12 @@ class Window:
     max_warmup_s: float = 15.0
     first_step_s: float = 120.0
     silence_s: float = 60.0
+    patience_s: float | None = None
+
+    @property
+    def waits_s(self) -> float:
+        """The patience, in seconds."""
+        return self.max_s if self.patience_s is None else self.patience_s
 
 
 @dataclass(frozen=True)

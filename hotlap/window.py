@@ -25,7 +25,7 @@ from hotlap.block_timer import BlockTimer, Mark, Trained
 from hotlap.epoch_start import EpochStart, Steady
 from hotlap.feed import Clock, Feed, FeedState
 from hotlap.job import Window
-from hotlap.measurement import LOADER_BOUND, Block, steady_rate, used_up_of
+from hotlap.measurement import FEW_STEPS, JITTER, LOADER_BOUND, Block, steady_rate, used_up_of
 from hotlap.warm_up import WarmUp
 
 __all__ = ["Feed", "WindowTimer", "drive"]
@@ -35,6 +35,13 @@ EPOCHS_IN_WINDOW = 3
 
 MIN_BLOCKS = 3
 """Fewer blocks give no interval worth reading (Student's t with one degree of freedom is 12.7)."""
+
+DRAINS = 0.02
+"""A queue that loses a larger share of the steps is on its way, however vague a rate may be: what it
+hides is no noise that further trials would show."""
+
+SLOW_DRAIN = 0.06
+"""One that loses such a share has to be told from one at rest."""
 
 Emit = Callable[..., None]
 
@@ -101,7 +108,7 @@ class WindowTimer:
             n_workers=self._n_workers,
             persistent=persistent,
             n_prefetched=n_prefetched,
-            max_s=window.max_s,
+            max_s=window.waits_s,
             pause=pause,
         )
         self._whole_epochs = self._settled = False
@@ -164,7 +171,7 @@ class WindowTimer:
                 reason = "settled"
                 break
         self._settled = reason == "settled"
-        fit = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.max_s
+        fit = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.waits_s
         self._whole_epochs = fit and not self._feed.endless
         if self._whole_epochs:
             yield from self._finish_epoch()
@@ -186,8 +193,8 @@ class WindowTimer:
         blocks = self._blocks
         seconds = 0.0
         self._other_cpu_share()
-        while seconds < window.max_s or len(blocks) < MIN_BLOCKS:
-            if seconds > 2 * window.max_s:
+        while not self._is_over(seconds):
+            if seconds > 2 * window.waits_s:
                 if blocks:
                     break
                 self._whole_epochs = True  # every block was cut by a border
@@ -206,16 +213,27 @@ class WindowTimer:
                 continue
             blocks.append(block)
             self._emit("block", **vars(block))
-            enough = seconds >= window.min_s and len(blocks) >= MIN_BLOCKS
-            precise = steady_rate(blocks).precision <= window.precision
-            if enough and precise and self._settled and self._rests():
-                break
         return blocks
 
+    def _is_over(self, seconds: float) -> bool:
+        window, blocks = self._window, self._blocks
+        if len(blocks) < MIN_BLOCKS or seconds < window.min_s:
+            return False
+        if seconds >= window.max_s:
+            return seconds >= window.waits_s or self._rests()
+        precise = steady_rate(blocks).precision <= window.precision
+        return precise and self._settled and self._rests()
+
     def _rests(self) -> bool:
-        """Whether the loader's queue runs low so little that a longer window would say the same."""
+        """Whether the loader's queue runs low so little that a longer window would say the same.
+
+        Over a few steps it goes up and down anyway, so there nobody can tell.
+        """
+        if self._whole_epochs or all(block.n_ready is None for block in self._blocks):
+            return True
         used_up, n_steps = used_up_of(self._blocks, self._n_workers)
-        return self._whole_epochs or used_up <= self._window.precision * n_steps
+        long_enough = n_steps >= max(FEW_STEPS * self._n_workers, JITTER / SLOW_DRAIN)
+        return long_enough and used_up <= min(DRAINS, self._window.precision) * n_steps
 
     def _refill(self, cut: Block) -> Generator[None, Trained, None]:
         # After an epoch's border the first batches come out of a queue that filled on its own.

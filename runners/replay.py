@@ -29,6 +29,9 @@ BUILT = ("started", "built")
 MIN_BLOCKS = 3
 """As hotlap/window.py has it: no window ends with fewer."""
 
+DRAINS = 0.02
+"""And this: what share of its steps a loader's queue at rest may lose."""
+
 COMPILING = 5.0
 """And this: a step that computes for so many times longer than the fastest one was compiling."""
 
@@ -232,7 +235,7 @@ class _Playing:
         Of a loader's queue the row tells that: drawn blocks have none.
         """
         window, lost = self._window, trial.row.seconds("lost_share")
-        at_rest = settled and trial.row.rests(window.precision)
+        rests = trial.row.rests(min(DRAINS, window.precision))
         blocks: list[Block] = []
         seconds = 0.0
         for block in trial.blocks():
@@ -245,7 +248,8 @@ class _Playing:
             if len(blocks) < MIN_BLOCKS:
                 continue
             precise = seconds >= window.min_s and steady_rate(blocks).precision <= window.precision
-            if (precise and at_rest) or seconds >= window.max_s:
+            over = seconds >= window.max_s and (rests or seconds >= window.waits_s)
+            if over or (precise and settled and rests):
                 return
 
     def _pass(self, seconds: float) -> None:

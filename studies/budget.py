@@ -11,11 +11,11 @@ from hotlap.job import Window
 END_S, END_SHARE = 4.0, 0.08
 """What is kept back to end in: seconds, and the most of the allowance, for short ones."""
 
-WINDOW, WARMUP = 1 / 60, 1 / 20
-"""The most of the allowance that one trial's window, or its warm-up, may take."""
+LEAST_WINDOW, WARMUP = 1 / 60, 1 / 20
+"""The most of the allowance that the shortest window, or a warm-up, may take."""
 
-REPEAT = 1 / 150
-"""The same for a window where many processes tell more than long windows do."""
+WINDOW = 1 / 300
+"""The most of it that a longer window may take: many trials tell more than long ones."""
 
 
 class Budget:
@@ -51,14 +51,17 @@ class Budget:
 
     def shortened(self, window: Window) -> Window:
         """`window`, its parts no longer than their share: trials have to fit in."""
-        max_s = min(window.max_s, self.seconds * WINDOW)
+        min_s, max_s = window_s(window, self.seconds)
         return replace(
             window,
             max_s=max_s,
-            min_s=min(window.min_s, max_s),
+            min_s=min_s,
             max_warmup_s=min(window.max_warmup_s, self.seconds * WARMUP),
+            patience_s=min(window.max_s, self.seconds * LEAST_WINDOW),
         )
 
-    def repeat_s(self, window: Window) -> float:
-        """The longest window where many short ones tell more than a few long ones."""
-        return max(window.min_s, self.seconds * REPEAT)
+
+def window_s(window: Window, budget_s: float) -> tuple[float, float]:
+    """How long windows are at the least and at the most in a study of `budget_s` seconds."""
+    min_s = min(window.min_s, window.max_s, budget_s * LEAST_WINDOW)
+    return min_s, min(window.max_s, max(min_s, budget_s * WINDOW))

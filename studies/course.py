@@ -97,6 +97,7 @@ class Course:
         Raises:
             StudyFailed: The baseline fails.
         """
+        self._lab.expect_noise(Noise(0).between_processes[0])
         self._observer.stage("baseline", "your own settings, then what an expert would set")
         first = self._search.first("baseline", base)
         known = known if known is not None and self._plan.guided else Known()
@@ -198,9 +199,9 @@ class Course:
     def _again(self, base: Settings) -> Repeat | None:
         """One more run of the baseline, if there is time and it ends well."""
         left_s = self._budget.left(PROVE)
-        if left_s <= self._lab.typical_s(self._plan.repeat_s):
+        if left_s <= self._lab.typical_s():
             return None
-        trial = self._lab.measure("repeat", base, left_s, max_s=self._plan.repeat_s)
+        trial = self._lab.measure("repeat", base, left_s)
         return self._repeat(trial) if trial.run.outcome == "ok" else None
 
     def _repeat(self, trial: Trial) -> Repeat:
@@ -211,11 +212,10 @@ class Course:
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""
         most_s = min(DIAGNOSIS_SHARE * self._budget.seconds, self._budget.left()) / 2
-        if not self._plan.diagnose or self._lab.typical_s(self._plan.repeat_s) > most_s:
+        if not self._plan.diagnose or self._lab.typical_s() > most_s:
             return None
         self._observer.stage("diagnosis", "the loader alone, the model alone")
-        plan = self._plan
-        found = diagnose(self._lab, settings, together, most_s, plan.repeat_s, plan.shares_cores)
+        found = diagnose(self._lab, settings, together, most_s, self._plan.shares_cores)
         self._observer.note(found.sentence)
         return found
 

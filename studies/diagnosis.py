@@ -172,7 +172,6 @@ def diagnose(
     settings: Settings,
     together: Measurement,
     timeout_s: float,
-    max_s: float | None = None,
     shares_cores: bool = True,
 ) -> Diagnosis:
     """Measure each side of `settings` alone, as trials of kinds of their own (`KINDS`).
@@ -182,7 +181,6 @@ def diagnose(
         settings: Those of `together`.
         together: Training with them.
         timeout_s: For each of the two trials.
-        max_s: The longest window of each, if shorter than the job's own.
         shares_cores: Whether the model computes on the cores that loader workers have, too.
 
     Returns:
@@ -194,7 +192,7 @@ def diagnose(
         if side == "loader" and together.resident:
             reasons[side] = "one batch lies on the device for good, so there is no loader"
             continue
-        run = lab.measure(KINDS[side], settings, timeout_s, max_s=max_s, side=side).run
+        run = lab.measure(KINDS[side], settings, timeout_s, side=side).run
         if len(run.measurement.blocks) >= ENOUGH_BLOCKS or run.outcome == "ok":
             found[side] = run.measurement.rate
         else:

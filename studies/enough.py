@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hotlap.job import Window
-from studies.budget import END_S, WINDOW
+from studies.budget import END_S, window_s
 from studies.study_doubts import FEW_ROUNDS
 
 SEARCHED = 4
@@ -96,8 +96,7 @@ def _enough(
     budget_s: float, trial_s: float, spent_s: float, prove: float, searched: int, n_rounds: int
 ) -> str:
     for seconds, words in BUDGETS:
-        longest_s = Window().max_s / WINDOW  # a longer budget makes windows no longer than that
-        longer_s = max(0.0, min(seconds, longest_s) - budget_s) * WINDOW
+        longer_s = max(0.0, window_s(Window(), seconds)[1] - window_s(Window(), budget_s)[1])
         if seconds > budget_s and _fits(
             seconds, trial_s + longer_s, spent_s + longer_s, prove, searched, n_rounds
         ):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hotlap.errors import StudyFailed, UserInputError
-from hotlap.job import Job, Window, write_text
+from hotlap.job import Job, write_text
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
@@ -55,8 +55,9 @@ class Lab:
         self.sign = 1 if objective.direction == "maximize" else -1
         self._start = runner.clock()
         self._next = _next_number(folder)
-        self._walls: dict[float | None, list[float]] = {}
+        self._walls: list[float] = []
         self._expected_s = 0.0
+        self._spread = 0.0
 
     def facts(self, timeout_s: float) -> dict[str, Any]:
         """The workload's facts, asked of a worker, since the tuner never runs user code.
@@ -128,7 +129,6 @@ class Lab:
         settings: Settings,
         timeout_s: float,
         stop: Stop = lambda warmup, window: False,
-        max_s: float | None = None,
         side: str = "both",
     ) -> Trial:
         """Run one trial with `settings`.
@@ -138,7 +138,6 @@ class Lab:
             settings: What to try.
             timeout_s: Wall clock that it may take.
             stop: Whether it has lost already.
-            max_s: The longest window, if shorter than the job's own.
             side: "both", or "loader" or "compute" alone (see hotlap.job.Job).
         """
         number = self._begin(kind, settings)
@@ -156,11 +155,12 @@ class Lab:
             (window if event["event"] == "block" else warmup).append(self._alone(events, event))
             return stop(warmup, window)
 
-        window_ = self._window(max_s)
-        job = replace(self._job, settings=settings.to_dict(), window=window_, side=side)
+        precision = max(self._job.window.precision, self._spread)
+        timed = replace(self._job.window, precision=precision)
+        job = replace(self._job, settings=settings.to_dict(), window=timed, side=side)
         run = self._run(job, self._trial_folder(number), watch, timeout_s)
         if run.outcome == "ok" and side == "both":
-            self._walls.setdefault(max_s, []).append(run.wall_s)
+            self._walls.append(run.wall_s)
         ran_out = run.outcome == "timeout" and run.wall_s >= timeout_s
         # One side alone has no value: nobody trains like that.
         value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
@@ -203,30 +203,28 @@ class Lab:
         """Seconds since this lab was opened, on the clock on which trials take their time."""
         return self._runner.clock() - self._start
 
-    def typical_s(self, max_s: float | None = None) -> float:
+    def typical_s(self) -> float:
         """Wall clock of a trial that ended well, the median of this session's.
 
         Before any, what an earlier session's took (see `expect`); 0 if there was none.
-
-        Args:
-            max_s: The longest window of such a trial; before any of these, other ones count.
         """
-        walls = self._walls.get(max_s) or [w for found in self._walls.values() for w in found]
-        return statistics.median(walls) if walls else self._expected_s
+        return statistics.median(self._walls) if self._walls else self._expected_s
 
     def expect(self, wall_s: float) -> None:
         """Say what a trial took in an earlier session of the study."""
         self._expected_s = wall_s
 
+    def expect_noise(self, spread: float) -> None:
+        """Say how much processes that run the same differ, a relative standard deviation.
+
+        From now on a window ends as soon as its interval is as narrow as that: what is in doubt
+        then is its process's own, and only another process tells more.
+        """
+        self._spread = spread
+
     def _alone(self, events: list[dict[str, Any]], block: dict[str, Any]) -> float:
         one = Measurement.from_events([*events, {**block, "event": "block"}])
         return self._objective.value(one)
-
-    def _window(self, max_s: float | None) -> Window:
-        window = self._job.window
-        if max_s is None or max_s >= window.max_s:
-            return window
-        return replace(window, max_s=max_s, min_s=min(window.min_s, max_s))
 
     def _run(
         self, job: Job, folder: Path, watch: Callable[[dict[str, Any]], bool], timeout_s: float

@@ -18,7 +18,6 @@ class Plan:
         guided: Whether the sampler is helped by descent at first.
         sampler: Its name, for the screen.
         seed: Of the order within rounds.
-        repeat_s: The longest window where many short ones tell more than a few long ones.
         full_run: What it may hold, and for how long.
         diagnose: Whether the two sides can be measured.
         shares_cores: Whether the model computes on the cores that loader workers have, too.
@@ -30,7 +29,6 @@ class Plan:
     guided: bool = True
     sampler: str = "tpe"
     seed: int = 0
-    repeat_s: float | None = None
     full_run: Endurance = field(default_factory=Endurance)
     diagnose: bool = True
     shares_cores: bool = False

@@ -65,7 +65,7 @@ class Prover:
         self._observer.stage("ablate", f"what does {what} bring?")
         # Without what makes it fast it is as slow as the baseline.
         known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
-        trial_s = max(self._lab.typical_s(self._plan.repeat_s), *known)
+        trial_s = max(self._lab.typical_s(), *known)
         max_rounds = min(MAX_ROUNDS, self._plan.max_rounds)
         rounds = self._rounds("ablate", CONFIRM, max_rounds, trial_s, FEW_ROUNDS)
         ablation = ablate(rounds, best, base, likely)
@@ -83,7 +83,7 @@ class Prover:
         if ablation and ablation.left.key() != ablation.whole.key():
             less = f"{next(iter(best))} with less"
             arms = {"baseline": base, less: ablation.left, **best, "expert": expert}
-        typical_s = self._lab.typical_s(self._plan.repeat_s)
+        typical_s = self._lab.typical_s()
         longest_s = max([typical_s, *map(self._search.wall_s_of, best.values())])
         trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
         keep = self._numerics_share(base)
@@ -95,7 +95,7 @@ class Prover:
 
         It may find more time than is kept for it, as where a small space has been tried to its end.
         """
-        trial_s = self._lab.typical_s(self._plan.repeat_s)
+        trial_s = self._lab.typical_s()
         n_arms = self._plan.n_best + 1 + (expert.key() != base.key())  # the best one with less, too
         if trial_s <= 0:
             return self._plan.max_rounds, n_arms
@@ -155,6 +155,5 @@ class Prover:
             self._plan.seed,
             self._exceeded,
             behind_rounds,
-            self._plan.repeat_s,
             trial_s,
         )

@@ -53,7 +53,6 @@ class Rounds:
         seed: Of the order within rounds.
         exceeded: An arm of which it has something to say cannot win.
         behind_rounds: So many rounds an arm takes part in before it may be left out.
-        max_s: The longest window of a trial; None for the workload's own.
         trial_s: Wall clock that a trial is expected to take; None for what the lab has seen.
     """
 
@@ -64,13 +63,12 @@ class Rounds:
     seed: int = 0
     exceeded: Exceeded = lambda measurement: ()
     behind_rounds: int = 2
-    max_s: float | None = None
     trial_s: float | None = None
 
     @property
     def expected_s(self) -> float:
         """Wall clock that a trial is expected to take; 0 if nobody knows."""
-        return self.trial_s or self.lab.typical_s(self.max_s)
+        return self.trial_s or self.lab.typical_s()
 
     def run(self, arms: Sequence[Arm], reference: Arm) -> int:
         """Measure `arms`, among them the `reference` that they are divided by.
@@ -104,7 +102,7 @@ class Rounds:
         left_s = self.left()
         if left_s <= 0:
             return
-        trial = self.lab.measure(self.kind, arm.settings, left_s, max_s=self.max_s)
+        trial = self.lab.measure(self.kind, arm.settings, left_s)
         arm.trials[n_rounds] = trial
         if trial.run.outcome != "ok" and not trial.ran_out:
             # What fails once in a few runs is nothing to freeze for a long one.

@@ -163,7 +163,7 @@ class Search:
         """
         waiting = [settings for settings in enqueued if self._proposals.known(settings) is None]
         if anchor is None:
-            self._ledger.expect_noise(*Noise(0).between_processes)
+            self._expect(Noise(0))
         due = True  # a trial has run since the baseline was measured
         while True:
             if n_trials is not None and len(self._proposals) >= n_trials:
@@ -171,7 +171,7 @@ class Search:
             if anchor is not None and due:
                 anchor.before_trial()
                 self._factor = anchor.factor
-                self._ledger.expect_noise(*anchor.noise.between_processes)
+                self._expect(anchor.noise)
                 due = False
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
             if self._budget.left(self._keep) <= self._lab.typical_s():
@@ -191,6 +191,12 @@ class Search:
                 continue
             self._measure("search", settings, asked)
             due = True
+
+    def _expect(self, noise: Noise) -> None:
+        """Racing, and how precise windows have to be, go by how much processes differ."""
+        spread, degrees = noise.between_processes
+        self._ledger.expect_noise(spread, degrees)
+        self._lab.expect_noise(spread)
 
     def _guided(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
         """The guide's next untried proposal."""

@@ -148,7 +148,8 @@ def window_too_short(trials: Sequence[Watched]) -> Doubt | None:
         "began: fewer steps than the loader's queue holds, or a queue that ran lower meanwhile; "
         "where it can be told, the rate is lowered by their share",
         "steps are long, or many batches are fetched ahead (num_workers * prefetch_factor)",
-        "a longer window, and a budget that leaves room for it: window.max_s=30 budget=1h",
+        "a longer window, and a budget that leaves room for it: "
+        "window.min_s=30 window.max_s=30 budget=1h",
     )
 
 

@@ -15,7 +15,7 @@ RECORD = (
     " search_space=[dataloader] search_space.num_workers.choices=[0,1]"
     " search_space.prefetch_factor.choices=[2,4]"
     " ~search_space.multiprocessing_context ~search_space.persistent_workers"
-    " window.max_s=0.5 window.min_s=0.2 window.block_s=0.1 runner.preload=[torch]"
+    " window.max_s=30 window.precision=0.5 window.min_s=0.2 window.block_s=0.1 runner.preload=[torch]"
 ).split()
 
 pytestmark = pytest.mark.slow
@@ -46,6 +46,8 @@ def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(tmp_path, start
     assert len(found) == len(set(found)) and f"all {len(found)} recorded" in out
     assert f"{len(found)} settings into table.jsonl" in out
     assert table.header["facts"]["cores"] >= 1 and table.header["setup_s"] > 0
+    (job, *_) = (tmp_path / "outputs").glob("*/*/trials/0000/job.json")
+    assert json.loads(job.read_text())["window"]["max_s"] == 30.0  # no share of a budget
     assert all(row.outcome == "ok" and row.data["overhead_s"] >= 0 for row in table.rows)
 
     words = ["runner=replay", "runner.table=table.jsonl", "budget=5m"]

@@ -3,6 +3,8 @@
 Time is virtual, so nothing here depends on this machine's speed.
 """
 
+from dataclasses import replace
+
 import pytest
 from virtual import BATCH, ENDLESS, Loader, World, measure, right, truth
 
@@ -126,3 +128,22 @@ def test_a_loader_without_a_batch_is_said():
     world = World()
     with pytest.raises(InvalidTrial, match="fewer samples than batch_size"):
         measure(world, Loader(world, 0.01, n=0))
+
+
+def test_a_short_window_goes_on_while_the_queue_is_on_its_way():
+    # 64 batches are ready after a slow first step, and a loader that is slower than the model.
+    short = Window(min_s=2, max_s=2, precision=0.14)
+    for patience_s in (2, 8):
+        world = World(0.1, 20.0)
+        loader = Loader(world, 0.8 * 1.25, workers=8, prefetch=8)
+        found = measure(world, loader, replace(short, patience_s=patience_s), ENDLESS)
+        seconds = sum(block.seconds for block in found.blocks)
+        assert (seconds > 4) == (patience_s > 2)
+        assert (found.samples_per_s == right(BATCH / 0.125)) == (patience_s > 2)
+
+
+def test_a_short_window_times_whole_epochs_as_a_long_one_does():
+    for window in (Window(min_s=2, max_s=2, patience_s=8), Window(min_s=8, max_s=8)):
+        world = World(0.1)
+        found = measure(world, Loader(world, 0.01, n=20, start_s=0.5), window, n_epoch_steps=20)
+        assert found.epochs_in_blocks

@@ -101,7 +101,7 @@ class Replay:
             self.search,
             self.space,
             self.budget,
-            Plan(**{"diagnose": False, "repeat_s": 1.0, **plan}),
+            Plan(**{"diagnose": False, **plan}),
             self.seen,
             make_gate=make_gate,
         )

@@ -61,6 +61,15 @@ def test_a_probe_that_the_budget_cuts_off_is_no_fault_of_the_workloads(tmp_path)
         lab_of(Answers(run), tmp_path).facts(60.0)  # it was ended for its silence
 
 
+def test_windows_need_to_be_no_more_precise_than_processes_are_alike(tmp_path):
+    runner = Answers(Run("ok", Measurement(())))
+    lab = lab_of(runner, tmp_path)
+    for spread in (0.0, 0.001, 0.14, 0.03):
+        lab.expect_noise(spread)
+        lab.measure("search", Settings(), 10)
+    assert [job.window.precision for job in runner.jobs] == [0.02, 0.02, 0.14, 0.03]
+
+
 def test_facts_are_asked_once_and_kept_for_the_next_session(tmp_path):
     asked = []
 
@@ -106,9 +115,9 @@ def test_a_trials_usual_time_is_the_median_of_those_that_ended_well(tmp_path):
 def test_what_trials_took_in_an_earlier_session_counts_until_one_has_ended(tmp_path):
     lab = lab_of(SimulatedRunner(Clock(), lambda settings: 100.0), tmp_path)
     lab.expect(30.0)
-    assert lab.typical_s() == lab.typical_s(1.0) == 30.0
+    assert lab.typical_s() == 30.0
     lab.measure("search", Settings(), 1000)
-    assert lab.typical_s() == lab.typical_s(1.0) == pytest.approx(2 + 2 + 8)
+    assert lab.typical_s() == pytest.approx(2 + 2 + 8)
 
 
 def test_a_trial_stopped_in_its_warmup_has_the_rate_of_its_last_block(tmp_path):
