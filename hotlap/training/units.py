@@ -21,16 +21,16 @@ import weakref
 from typing import Any
 
 from hotlap.feed import Clock
-from hotlap.interpose.aside import Aside
-from hotlap.interpose.candidates import Candidate
-from hotlap.interpose.first_optimizer import MOVED_ON, MOVED_ON_S
-from hotlap.interpose.passes import Passes
 from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.taken import Taken
-from hotlap.interpose.training_clock import TrainingClock
-from hotlap.interpose.training_thread import TrainingThread
-from hotlap.interpose.unit import Follower, Unit
-from hotlap.interpose.who_trains import WhoTrains
+from hotlap.training.aside import Aside
+from hotlap.training.candidates import Candidate
+from hotlap.training.first_optimizer import MOVED_ON, MOVED_ON_S
+from hotlap.training.passes import Passes
+from hotlap.training.taken import Taken
+from hotlap.training.training_clock import TrainingClock
+from hotlap.training.training_thread import TrainingThread
+from hotlap.training.unit import Follower, Unit
+from hotlap.training.who_trains import WhoTrains
 
 
 class Units:
