@@ -14,7 +14,7 @@ A warm-up is drained, because its first step is measured alone. A window is in f
 
 Who trains is not known here: each `yield` asks for one more step, and gets what came of it. A
 workload is driven by its own loop (hotlap/window.py); a script goes its own way, and says when it
-has done a step (hotlap/interpose/units.py).
+has done a step (hotlap/training/units.py).
 """
 
 from __future__ import annotations

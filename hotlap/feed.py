@@ -1,7 +1,7 @@
 """Feed: batches without end out of a loader, with the time spent in it counted.
 
 What a timer wants to know of it is `FeedState`, which a script's own loader has as well
-(hotlap/interpose/taken.py).
+(hotlap/training/taken.py).
 """
 
 from __future__ import annotations

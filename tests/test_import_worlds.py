@@ -29,6 +29,9 @@ TORCH_FREE = (
 )
 """Modules of hotlap that the tuner's process may import."""
 
+ONE_WAY = ("interpose", "training", "script")
+"""Packages of hotlap that stand on one another: each may import those before it."""
+
 HEAVY = {"torch", "torchvision", "mlflow", "optuna"}
 
 
@@ -114,6 +117,16 @@ def test_hotlap_stands_on_torch_numpy_and_yaml_alone(path):
         allowed |= {"torchvision", "sklearn", "PIL"}
     for name in imports(path):
         assert name.partition(".")[0] in allowed, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("package", ONE_WAY)
+def test_what_stands_between_script_and_torch_is_imported_in_one_direction(package):
+    after = ONE_WAY[ONE_WAY.index(package) + 1 :]
+    for path in files(f"hotlap/{package}"):
+        for name in imports(path):
+            assert not f"{name}.".startswith(tuple(f"hotlap.{one}." for one in after)), (
+                f"{path.relative_to(ROOT)} imports {name}"
+            )
 
 
 @pytest.mark.parametrize("room", ROOMS)

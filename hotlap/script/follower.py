@@ -12,20 +12,20 @@ from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.interposition import Interposition
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.seen import LoaderSeen, Seen
-from hotlap.interpose.units import Units
 from hotlap.job import EventLog, Job
 from hotlap.scratch import Scratch
 from hotlap.script.device import device_of, parameters_device
 from hotlap.script.ending import Ending
 from hotlap.script.heard import Heard
 from hotlap.script.skips import Skips
+from hotlap.training import Units
 
 ALIVE_SHARE = 0.1
 """Of the silence after which a trial is ended: so often at most a script is said to go on."""
 
 
 class ScriptFollower:
-    """Follows the units of a script's training (see hotlap.interpose.unit.Follower).
+    """Follows the units of a script's training (see hotlap.training.Follower).
 
     Args:
         job: What was asked for.

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from hotlap.interpose.units import Units
 from hotlap.kept import Kept
 from hotlap.script.ahead import Ahead
 from hotlap.sides import shapes
+from hotlap.training import Units
 
 MOST = 4
 """So many batches are looked at; where their shapes differ, so many come by turns."""

@@ -29,7 +29,6 @@ from hotlap.inspect_workload import sample_times, spawn_error
 from hotlap.interpose.environment_use import written
 from hotlap.interpose.guard import unguarded_main
 from hotlap.interpose.nested import tensors
-from hotlap.interpose.pass_size import PassSize
 from hotlap.interpose.reach import reach
 from hotlap.interpose.seen import Seen
 from hotlap.loading import COUNTS, SWITCHES, given_settings
@@ -38,6 +37,7 @@ from hotlap.script.follower import ScriptFollower
 from hotlap.settings import Settings, faults
 from hotlap.sides import shapes, size_bytes
 from hotlap.structure import batch_shapes, dataset_kind, model_digest
+from hotlap.training import PassSize
 from hotlap.workload import Workload
 
 LEAST_UNITS = 6

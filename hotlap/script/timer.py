@@ -14,7 +14,6 @@ from hotlap.device_wait import device_wait
 from hotlap.errors import Diverged, InvalidTrial
 from hotlap.feed import FeedState
 from hotlap.interpose.listener import Listener
-from hotlap.interpose.pass_size import PassSize, length
 from hotlap.interpose.reach import unreached
 from hotlap.measurement import Block
 from hotlap.resources import OtherCpu, Usage, peak_host_bytes
@@ -23,6 +22,7 @@ from hotlap.script.heard import Heard
 from hotlap.script.holding import Holding
 from hotlap.sides import compute_nothing
 from hotlap.toolchain import device_uuid
+from hotlap.training import PassSize, length
 from hotlap.window import Feed, WindowTimer, drive
 from hotlap.worker import MAX_SKIPPED
 

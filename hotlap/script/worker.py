@@ -73,8 +73,8 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
     imposed = imposed_on(job)
 
     def installed(interposition: Interposition) -> None:
-        from hotlap.interpose.units import Units
         from hotlap.script.follower import kind_of
+        from hotlap.training import Units
 
         follower = kind_of(job)(job, imposed, interposition, emit, ending, started)
         follower.scratch = covered

@@ -20,3 +20,20 @@ def flags_as_before():
     torch.set_float32_matmul_precision(before[1])
     for switch in ("math", "flash", "mem_efficient", "cudnn"):
         getattr(torch.backends.cuda, f"enable_{switch}_sdp")(True)
+
+
+@pytest.fixture
+def interpose():
+    """Interposition on this very process, taken away at the test's end."""
+    from hotlap.interpose import Imposed
+    from hotlap.interpose.interposition import Interposition
+
+    there = []
+
+    def begin(override=(), observe=False, **values):
+        there.append(Interposition(Imposed.of(values, override), observe).install())
+        return there[-1]
+
+    yield begin
+    for interposition in reversed(there):
+        interposition.remove()

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
-from tests.hotlap.interpose.virtual_script import Script
 
 EXAMPLES = ROOT / "examples"
 
@@ -58,26 +57,3 @@ def said(done):
 @pytest.fixture
 def runs(tmp_path):
     return Runs(tmp_path)
-
-
-@pytest.fixture
-def interpose():
-    """Interposition on this very process, taken away at the test's end."""
-    from hotlap.interpose import Imposed
-    from hotlap.interpose.interposition import Interposition
-
-    there = []
-
-    def begin(override=(), observe=False, **values):
-        there.append(Interposition(Imposed.of(values, override), observe).install())
-        return there[-1]
-
-    yield begin
-    for interposition in reversed(there):
-        interposition.remove()
-
-
-@pytest.fixture
-def script():
-    """A script on a virtual clock."""
-    return Script()

@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from hotlap.interpose.units import Units
-
 KEPT = {"num_workers": 1, "persistent_workers": True}
 
 
@@ -81,18 +79,3 @@ def test_a_pass_that_the_script_breaks_off_keeps_the_workers(interpose):
     assert len(list(iterator)) == 2
     pids.add(loader._iterator._workers[0].pid)
     assert len(pids) == 1 and interposition.notes == []
-
-
-def test_a_listener_that_tells_units_does_not_count_as_a_second_pass(interpose):
-    class Nobody:
-        begin = done = moved_on = steps_on = alone = lambda self, *args: None
-
-    interposition = interpose(**KEPT)
-    units = Units(Nobody())
-    interposition.listen(units)
-    loader = DataLoader(Files(), 4)
-    for _ in range(3):
-        for _ in loader:
-            break
-    assert units.taken.n_ready() is not None
-    assert interposition.notes == []

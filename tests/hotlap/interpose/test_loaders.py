@@ -258,3 +258,16 @@ def test_loader_arguments_of_other_types_are_the_numbers_they_stand_for(interpos
     loader = DataLoader(ROWS, num_workers=np.int64(1), pin_memory=0, persistent_workers=8)
     assert loader.prefetch_factor == 3 and loader.num_workers == 1 and interposition.notes == []
     assert json.dumps(interposition.seen.to_dict())
+
+
+def test_the_making_of_an_iterator_is_told_apart_from_the_first_wait(interpose):
+    class Names:
+        told = []
+
+        def __getattr__(self, name):
+            return lambda *_: self.told.append(name)
+
+    names = Names()
+    interpose().listen(names)
+    assert len(list(DataLoader(ROWS, 24))) == 1
+    assert names.told == ["begins", "begun", "asks", "gives", "asks", "ends"]

@@ -124,3 +124,18 @@ def test_nobody_hears_copies_where_nobody_listens(interpose):
     interpose()
     model = trained(nn.Linear(3, 1))
     assert "_compiled_call_impl" not in copy.deepcopy(model).__dict__
+
+
+def test_what_hotlap_looks_for_within_a_step_is_timed(interpose):
+    class Listens:
+        def __getattr__(self, name):
+            return lambda *args: None
+
+    interposition = interpose()
+    interposition.listen(Listens())
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    assert interposition.looked_s == 0.0
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    assert interposition.looked_s > 0.0

@@ -9,10 +9,10 @@ import torch
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.seen import LoaderSeen, Seen
-from hotlap.interpose.units import Units
 from hotlap.job import Job
 from hotlap.script.losses import Losses
-from tests.hotlap.interpose.virtual_script import Loader
+from hotlap.training import Units
+from tests.hotlap.training.virtual_script import Loader
 
 
 @pytest.fixture

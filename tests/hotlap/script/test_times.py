@@ -7,12 +7,12 @@ import pytest
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.seen import Seen
-from hotlap.interpose.units import Units
 from hotlap.job import Job, Window
 from hotlap.measurement import Measurement
 from hotlap.script import follower, timer
+from hotlap.training import Units
 from objectives import RunTime
-from tests.hotlap.interpose.virtual_script import (
+from tests.hotlap.training.virtual_script import (
     ASK,
     BATCH,
     FORWARD,

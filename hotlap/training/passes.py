@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hotlap.interpose.pass_size import PassSize
 from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.unit import Unit
+from hotlap.training.pass_size import PassSize
+from hotlap.training.unit import Unit
 
 
 class Pass:

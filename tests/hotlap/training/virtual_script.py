@@ -1,7 +1,7 @@
 """A script on a virtual clock: what hotlap's listener hears of it, part by part."""
 
 from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.units import Units
+from hotlap.training import Units
 
 ASK, FORWARD, STEP = 1.0, 2.0, 3.0
 """Virtual seconds of each part; a unit takes 6."""

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.hotlap.interpose.virtual_script import (
+from tests.hotlap.training.virtual_script import (
     ASK,
     BATCH,
     UNIT,

@@ -2,8 +2,8 @@
 
 import threading
 
-from hotlap.interpose.training_thread import TrainingThread
-from tests.hotlap.interpose.virtual_script import ASK, BATCH, Optimizer
+from hotlap.training.training_thread import TrainingThread
+from tests.hotlap.training.virtual_script import ASK, BATCH, Optimizer
 
 
 def elsewhere(action):

@@ -2,8 +2,8 @@
 
 import math
 
-from hotlap.interpose.first_optimizer import MOVED_ON
-from tests.hotlap.interpose.virtual_script import ASK, BATCH, FORWARD, STEP, UNIT, Loader, Optimizer
+from hotlap.training.first_optimizer import MOVED_ON
+from tests.hotlap.training.virtual_script import ASK, BATCH, FORWARD, STEP, UNIT, Loader, Optimizer
 
 
 def test_a_plain_loop(script):
@@ -36,6 +36,15 @@ def test_what_is_done_between_the_making_of_an_iterator_and_its_first_batch_is_n
         script.ends(script.training)
     assert sum(script.seconds[:2]) == 2 * UNIT + 20
     assert script.units.taken.wait_s == 4 * ASK + 40
+
+
+def test_waiting_is_known_as_it_was_at_the_epochs_begin(script):
+    script.train_pass()
+    script.begins(script.training, 20)  # workers that start
+    script.train()
+    script.takes(script.training)
+    assert script.units.taken.wait_before_s == 5 * ASK
+    assert script.units.taken.wait_s == 6 * ASK + 20
 
 
 def test_a_pass_that_goes_on_where_an_epoch_should_end_has_none(script):

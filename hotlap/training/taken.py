@@ -8,10 +8,10 @@ from typing import Any
 
 from torch.utils.data import IterableDataset
 
-from hotlap.interpose.pass_size import length
-from hotlap.interpose.unit import Unit
 from hotlap.interpose.workers import ALONE, n_holders
 from hotlap.queue_depth import ready_batches
+from hotlap.training.pass_size import length
+from hotlap.training.unit import Unit
 
 
 class Taken:
@@ -33,7 +33,8 @@ class Taken:
         self.n_epoch_steps: int | None = None
         self.endless = False
         self._n_before = 0
-        # Not held: workers.py looks who does, and the end of a loader or a pass would not show.
+        # Not held: hotlap/interpose/workers.py looks who does, and the end of a loader or a pass
+        # would not show.
         self._loader: weakref.ref[Any] | None = None
         self._iterator: weakref.ref[Any] | None = None
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.unit import Unit
+from hotlap.training.unit import Unit
 
 
 @dataclass
@@ -22,7 +22,8 @@ class Candidate:
         loader: The DataLoader itself.
         unit: What a unit that began with it has.
         unit_at: When that began.
-        iterator: Of its pass; not kept alive, or its end would not show (nor in workers.py).
+        iterator: Of its pass; not kept alive, or its end would not show (nor in
+            hotlap/interpose/workers.py).
         with_gradients: Whether one of its batches came with gradients enabled.
         over: Whether its pass has ended.
         thread: In which it gave its last batch.

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
-from hotlap.interpose.pass_size import PassSize, length
+from hotlap.training import PassSize, length
 
 
 class Short(IterableDataset):

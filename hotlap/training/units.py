@@ -7,11 +7,8 @@ So it is in one that asks its loader for nothing more, until it does (first_opti
 
 What time counts, training_clock.py says. A batch that was not trained on yet was fetched ahead, as
 some libraries do, and counts to the unit that follows; but if meanwhile a root was called without
-gradients, it belongs to an evaluation on the training loader itself.
-
-Where several loaders are used together or in turns, the one that gave the last batch before the
-first step makes the borders, and the samples of the others' batches count in the unit that trains
-on them.
+gradients, it belongs to an evaluation on the training loader itself. What batches of other loaders
+mean, other_batches.py says.
 """
 
 from __future__ import annotations
@@ -21,16 +18,17 @@ import weakref
 from typing import Any
 
 from hotlap.feed import Clock
-from hotlap.interpose.aside import Aside
-from hotlap.interpose.candidates import Candidate
-from hotlap.interpose.first_optimizer import MOVED_ON, MOVED_ON_S
-from hotlap.interpose.passes import Passes
 from hotlap.interpose.seen import LoaderSeen
-from hotlap.interpose.taken import Taken
-from hotlap.interpose.training_clock import TrainingClock
-from hotlap.interpose.training_thread import TrainingThread
-from hotlap.interpose.unit import Follower, Unit
-from hotlap.interpose.who_trains import WhoTrains
+from hotlap.training.aside import Aside
+from hotlap.training.candidates import Candidate
+from hotlap.training.first_optimizer import MOVED_ON_S
+from hotlap.training.other_batches import OtherBatches
+from hotlap.training.passes import Passes
+from hotlap.training.taken import Taken
+from hotlap.training.training_clock import TrainingClock
+from hotlap.training.training_thread import TrainingThread
+from hotlap.training.unit import Follower, Unit
+from hotlap.training.who_trains import WhoTrains
 
 
 class Units:
@@ -53,7 +51,6 @@ class Units:
         self.taken = Taken()
         self.thread = TrainingThread()
         self._who = WhoTrains()
-        self._grown: Candidate | None = None  # what trains, made anew with another batch size
         self._first_forward_at: float | None = None
         # The passes and the unit that are open
         self._passes = Passes()
@@ -66,9 +63,7 @@ class Units:
         self._looks_always = False
         # What is not training
         self._aside = Aside()
-        self._n_beside = 0  # samples of others' batches, if they turn out to be trained on
-        self._n_foreign = 0  # steps on others' batches in a row
-        self._foreign: LoaderSeen | None = None  # who gave the last batch, if another loader did
+        self._others = OtherBatches(self._passes)
         self.loss: Any = None
 
     # Listener: loaders
@@ -111,7 +106,7 @@ class Units:
         elif self._looked:  # an evaluation on the training loader
             since = self.clock.other_at
             self.clock.stop(self._unit_at if since is None else since)
-            self._n_beside = 0
+            self._others.forget()
             self._unit = Unit()
         self._looked = False
         if not self._unit.n_batches:
@@ -126,18 +121,14 @@ class Units:
         new = Candidate(seen, loader, unit, one.asked_at, current)
         if self._who.is_other(seen):
             self.clock.gives()
-            if not self._who.may_train:
-                return
-            self._n_beside += unit.n_samples
-            self._foreign, self._grown = seen, None
-            if self._who.loader is not None and seen.resized(self._who.loader):
-                self._grown = new
+            if self._who.may_train:
+                self._others.gives(new, self._who.loader)
             return
         if not self._who.known:
             if not self._who.candidates.gives(new):
                 return
         else:
-            self._foreign, self._n_foreign, self._grown = None, 0, None
+            self._others.over()
             self._unit.add(unit)
         self.taken.comes_from(loader, current)
         self.clock.idle = False
@@ -151,8 +142,8 @@ class Units:
             self.clock.over(self.clock.now())
         elif self._in_hand:
             self._aside.ends(seen)
-        elif seen is self._foreign and not self._passes.of(seen, self.clock.now()).trained:
-            self._foreign, self._n_beside = None, 0  # an evaluation
+        else:
+            self._others.ends(seen, self.clock.now())
 
     # Listener: the model and the optimizers
 
@@ -160,8 +151,7 @@ class Units:
         """A root is called."""
         self.thread.trains()
         if not trains:
-            if self._foreign is not None:
-                self._n_beside = 0
+            self._others.looks()
             if self._in_hand:
                 self._aside.looks()
         elif self._aside.sure:
@@ -169,7 +159,7 @@ class Units:
         if not self._who.known:
             if trains and self._first_forward_at is None:
                 self._first_forward_at = self.clock.now()
-        elif trains and self._who.loader is not None and self._foreign is not None:
+        elif trains and self._who.loader is not None and self._others.last is not None:
             pass  # an evaluation that forgets no_grad and eval; if it trains, a step will tell
         elif trains:
             self._goes_on()
@@ -186,7 +176,7 @@ class Units:
         self.thread.trains(surely=True)
         self._evaluated()
         self.loss = loss.detach() if getattr(loss, "numel", lambda: 0)() == 1 else None
-        if self._who.loader is not None and self._foreign is None and self._unit.n_batches:
+        if self._who.loader is not None and self._others.last is None and self._unit.n_batches:
             self._goes_on()  # be it in evaluation mode, as where statistics are frozen
             self.clock.idle = True
 
@@ -196,17 +186,17 @@ class Units:
     def stepped(self, optimizer: Any) -> None:
         """An optimizer stepped: it was training."""
         self.thread.trains()
-        foreign = self._foreign
+        other = self._others.last
         if not self._who.known:
             self._begin(optimizer)
-        elif self._who.loader is not None and foreign is not None:
-            self._steps_on(foreign)
+        elif self._who.loader is not None and other is not None:
+            self._steps_on(other)
         self._goes_on()
         self.clock.idle = True
         if self._who.loader is not None:
             if self._pass_ended:  # its last batches were fetched ahead
                 self.clock.over(self.clock.now())
-            if foreign is None:
+            if other is None:
                 self._again(optimizer)
         elif self._who.optimizer.is_it(optimizer, self.clock.now() - self._unit_at > MOVED_ON_S):
             self._unit_at = self.clock.now()
@@ -236,22 +226,19 @@ class Units:
         self._follower.begin(loader)
         self.clock.go_on(self._unit_at)
 
-    def _steps_on(self, foreign: LoaderSeen) -> None:
+    def _steps_on(self, other: LoaderSeen) -> None:
         """A step follows a batch of a loader that is not the one that trains."""
-        self._n_foreign += 1
-        self._passes.of(foreign, self.clock.now()).trained = True
-        long = self.clock.now() - self._asked_at > MOVED_ON_S
-        moved_on = long and self._n_foreign >= MOVED_ON
-        grown = self._grown
+        moved_on = self._others.steps(other, self._asked_at, self.clock.now())
+        grown = self._others.grown
         if grown is None:
             if moved_on:
-                self._follower.moved_on(foreign)
+                self._follower.moved_on(other)
         elif moved_on or self._pass_ended:
             together = self._trained and not self._pass_ended  # its batches are in the open unit
             if self._trained:
                 self._close()
-            self._who.loader, self._foreign, self._grown = grown.seen, None, None
-            self._n_foreign, self._n_beside, self._pass_ended = 0, 0, False
+            self._who.loader, self._pass_ended = grown.seen, False
+            self._others.take_over()
             self._unit = grown.unit
             self._unit_at = self.clock.now() if together else grown.unit_at
             self.taken.grew(grown.loader)
@@ -285,10 +272,9 @@ class Units:
         """Training goes on: since when?"""
         at = self.clock.now() if self._who.loader is None else self._unit_at
         if self.clock.stop_for_other(before=at):
-            self._n_beside = 0
+            self._others.forget()
         self.clock.go_on(at)
-        self._unit.n_samples += self._n_beside
-        self._n_beside = 0
+        self._unit.n_samples += self._others.take()
         self._trained = True
 
     @property
@@ -301,12 +287,12 @@ class Units:
         if (seconds := self._aside.over(self.clock.now())) > 0.0:
             self.clock.left_out_s += seconds
             self._unit.now += seconds  # it came before that
-            self._foreign, self._n_beside = None, 0
+            self._others.evaluated()
 
     def _close(self) -> None:
         """The open unit is done."""
         if self.clock.stop_for_other():
-            self._n_beside = 0
+            self._others.forget()
         unit, self._unit = self._unit, Unit()
         self.taken.add(unit, unit.now - self.clock.left_out_s)
         self._trained = False

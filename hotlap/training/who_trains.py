@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from hotlap.interpose.candidates import Candidate, Candidates
-from hotlap.interpose.first_optimizer import FirstOptimizer
 from hotlap.interpose.seen import LoaderSeen
+from hotlap.training.candidates import Candidate, Candidates
+from hotlap.training.first_optimizer import FirstOptimizer
 
 
 class WhoTrains:

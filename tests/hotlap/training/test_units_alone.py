@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from hotlap.interpose.first_optimizer import HOLDS_ON, MOVED_ON
-from tests.hotlap.interpose.virtual_script import (
+from hotlap.training.first_optimizer import HOLDS_ON, MOVED_ON
+from tests.hotlap.training.virtual_script import (
     ASK,
     BATCH,
     FORWARD,
