@@ -45,34 +45,37 @@ def _resume(path: str, sources: Sources) -> Iterator[Fault]:
 
 def _bank(config: Common, sources: Sources) -> Iterator[Fault]:
     path = config.bank.path
-    if path is None:
-        yield from _usual_bank(config, sources)
-        return
-    reason = ""
-    # A folder that is there may be one that others fill: what it holds still counts.
-    if not path.strip() or (reason := nothing_in(path)) and not is_folder(path):
+    what = _no_home(config) if path is None else _no_folder(path)
+    if what:
         yield sources.fault(
             "bank.path",
-            what=f"bank.path is '{path}', "
-            + (f"and {reason}" if reason else "not the name of a folder"),
-            right="the folder of the bank; it is made if it is not there",
+            what=what,
+            right="a folder for the bank; it is made if it is not there",
             cure="bank.path=bank, or bank=none to go without",
         )
 
 
-def _usual_bank(config: Common, sources: Sources) -> Iterator[Fault]:
-    """It is in the home folder, which not everybody has. Replays and recordings have no bank."""
+def _no_folder(path: str) -> str:
+    """What is wrong with the bank's path; empty if nothing is."""
+    if not path.strip():
+        return f"bank.path is '{path}', not the name of a folder"
+    reason = nothing_in(path)
+    # A folder that is there may be one that others fill: what it holds still counts.
+    return f"bank.path is '{path}', and {reason}" if reason and not is_folder(path) else ""
+
+
+def _no_home(config: Common) -> str:
+    """The usual bank is in the home folder, which not everybody has; empty if there is one.
+
+    Replays and recordings have no bank.
+    """
     if is_replay(config) or getattr(config, "record", None):
-        return
+        return ""
     try:
         bank_folder(config.bank.name, None)
     except RuntimeError as error:
-        yield sources.fault(
-            "bank.path",
-            what=f"the bank is in the home folder, and there is none ({error})",
-            right="a folder for it; it is made if it is not there",
-            cure="bank.path=bank, or bank=none to go without",
-        )
+        return f"the bank is in the home folder, and there is none ({error})"
+    return ""
 
 
 def _freeze(path: str, sources: Sources) -> Iterator[Fault]:

@@ -121,6 +121,3 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], tuple[Value, ...]]] = {
     "worker_threads": _worker_threads,
     "micro_batch_size": _micro_batch_size,
 }
-
-AUTO_KNOBS: tuple[str, ...] = tuple(_RULES)
-"""The knobs that know `auto`."""

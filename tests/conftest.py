@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -7,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from hotlap.job import Window
+from runners.process import ProcessRunner
+
 ROOT = Path(__file__).parents[1]
 LIMIT_S = 240
 """A command that takes longer never ends."""
+
+QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
+"""For a trial that only has to be one."""
 
 MY_JOB = """
 import torch
@@ -49,10 +56,25 @@ def pytest_configure(config):
     )
 
 
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory):
+    """New folders' names; most tests never make theirs, and making thousands takes a while."""
+    folder = tmp_path_factory.mktemp("caches")
+    return (str(folder / str(i)) for i in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def no_bank_of_the_users(tmp_path_factory, monkeypatch):
+def no_bank_of_the_users(caches, monkeypatch):
     """Each test has a cache folder of its own, and so a bank in which nothing lies yet."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("XDG_CACHE_HOME", next(caches))
+
+
+@pytest.fixture(scope="session")
+def runner(caches):
+    """Its fork servers import torch once for all tests of this process."""
+    env = {**os.environ, "XDG_CACHE_HOME": next(caches)}
+    with ProcessRunner(preload=["torch"], env=env) as runner:
+        yield runner
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from hotlap.frozen import dump
 from hotlap.settings import Settings
 from tests.conftest import ROOT
 
-TRAIN = [sys.executable, str(ROOT / "train.py"), "+model=digits_mlp", "tracking=none"]
+WORDS = ["+model=digits_mlp", "tracking=none", "runner.preload=[torch]"]
+TRAIN = [sys.executable, str(ROOT / "train.py"), *WORDS]
 
 pytestmark = pytest.mark.slow
 
@@ -174,7 +175,7 @@ def test_a_second_ctrl_c_ends_a_run_that_hangs_and_nothing_is_promised(users_fol
     (users_folder / "my_conf" / "model" / "stuck.yaml").write_text(
         "# @package _global_\nmodel:\n  workload: my_other_job.stuck\n"
     )
-    words = ["--config-dir", "my_conf", "+model=stuck", "tracking=none", "bank=none", "epochs=2"]
+    words = ["--config-dir", "my_conf", "+model=stuck", *WORDS[1:], "bank=none", "epochs=2"]
     run = subprocess.Popen(
         [sys.executable, str(ROOT / "train.py"), *words],
         cwd=users_folder,

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from hotlap import frozen
+from tests.short_study import LIGHT
 
-QUICK = (
-    "window.max_s=0.4 window.min_s=0.1 window.block_s=0.05 budget=4m tracking=none bank=none "
-    "runner.preload=[torch] confirm.max_rounds=2 confirm.n_best=1 n_trials=1"
-).split()
+QUICK = [*LIGHT, "tracking=none", "bank=none", "n_trials=1"]
 SCRIPT = """
 import sys
 import torch

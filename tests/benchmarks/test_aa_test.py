@@ -48,7 +48,7 @@ def test_it_runs_and_says_what_it_found():
     done = subprocess.run(
         [
             *(sys.executable, "-m", "benchmarks.aa_test", "--kinds", "known"),
-            *("--studies", "1", "--rounds", "3"),
+            *("--studies", "1", "--rounds", "2"),
         ],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

@@ -11,7 +11,6 @@ from hotlap.job import Job, Window
 from hotlap.same_samples import Shuffled
 from hotlap.settings import Settings
 from hotlap.zoo.digits import digits
-from runners.process import ProcessRunner
 
 HERE = Path(__file__).parent
 
@@ -21,12 +20,6 @@ def default_meta():
     torch.set_default_device("meta")
     yield
     torch.set_default_device(None)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with ProcessRunner(preload=["torch"]) as runner:
-        yield runner
 
 
 def test_the_shuffled_order_is_drawn_in_host_memory(default_meta):

@@ -4,18 +4,11 @@ import pytest
 import torch
 
 from hotlap.errors import InvalidTrial
-from hotlap.job import Job, Window
+from hotlap.job import Job
 from hotlap.sides import MAX_HELD, hold
-from runners.process import ProcessRunner
+from tests.conftest import QUICK
 
 HERE = Path(__file__).parent
-QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with ProcessRunner(preload=["torch"]) as runner:
-        yield runner
 
 
 @pytest.fixture

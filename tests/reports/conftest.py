@@ -1,5 +1,6 @@
 import dataclasses
 import io
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -148,3 +149,23 @@ def run_time_result(full_result: Result) -> Result:
 def plain() -> Console:
     """A console that is no terminal, 80 columns wide."""
     return Console(width=80, force_terminal=False, file=io.StringIO())
+
+
+@pytest.fixture(autouse=True)
+def no_server_of_the_user(monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory) -> Path:
+    """A database with MLflow's tables: making them takes seconds, copying them does not."""
+    from reports.mlflow_runs import MlflowRuns
+
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowRuns(f"sqlite:///{path}", "unused")
+    return path
+
+
+@pytest.fixture
+def database(empty_database, tmp_path) -> Path:
+    return Path(shutil.copy(empty_database, tmp_path / "mlflow.db"))

@@ -6,18 +6,11 @@ from pathlib import Path
 import pytest
 
 from hotlap.errors import NoRoom
-from hotlap.job import EventLog, EventReader, Job, Window
+from hotlap.job import EventLog, EventReader, Job
 from runners import trial
-from runners.process import ProcessRunner
+from tests.conftest import QUICK
 
 HERE = Path(__file__).parent
-QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with ProcessRunner(preload=["torch"]) as runner:
-        yield runner
 
 
 def job(name, **more):

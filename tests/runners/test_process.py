@@ -12,16 +12,9 @@ import pytest
 
 from hotlap.job import Job, Window
 from runners.process import ProcessRunner
-from tests.conftest import ROOT
+from tests.conftest import QUICK, ROOT
 
 HERE = Path(__file__).parent
-QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with ProcessRunner(preload=["torch"]) as runner:
-        yield runner
 
 
 @pytest.fixture

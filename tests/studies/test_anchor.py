@@ -115,6 +115,7 @@ def test_a_drift_does_not_choose_the_winner_of_a_search(replay, tmp_path):
         session = replay(
             lambda s: 120.0 if s.num_workers == 2 else 100.0,
             folder=tmp_path / f"{seed}-{drift is None}",
+            in_memory=True,
             drift=drift or (lambda t: 1.0),
             process_noise=0.01,
             budget_s=900,

@@ -79,7 +79,12 @@ def test_what_is_frozen_was_proven_as_it_is_and_holds_few_settings(replay, tmp_p
     held = []
     for seed in range(5):
         session = replay(
-            rate, folder=tmp_path / str(seed), budget_s=1200, process_noise=0.01, seed=seed
+            rate,
+            folder=tmp_path / str(seed),
+            in_memory=True,
+            budget_s=1200,
+            process_noise=0.01,
+            seed=seed,
         )
         found = session.studied()
         winner = found.proof.winner.settings
@@ -105,7 +110,9 @@ def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told(replay,
     """Eight trials without descent: what is left of the best one was no trial itself."""
     parts = []
     for seed in range(6):
-        session = replay(rate, folder=tmp_path / str(seed), budget_s=1200, seed=seed)
+        session = replay(
+            rate, folder=tmp_path / str(seed), in_memory=True, budget_s=1200, seed=seed
+        )
         found = session.studied(n_trials=8, guided=False)
         assert found.searched == pytest.approx(rate(found.proof.winner.settings) / 100, rel=0.05)
         parts += [found] * bool(found.searched_of)
@@ -236,6 +243,7 @@ def test_of_equal_settings_nothing_is_frozen(replay, tmp_path):
         replay(
             lambda settings: 100.0,
             folder=tmp_path / str(seed),
+            in_memory=True,
             budget_s=300,
             process_noise=0.02,
             seed=seed,

@@ -10,7 +10,6 @@ from hotlap.job import Job, Window
 from hotlap.measurement import Block, Measurement
 from hotlap.settings import Settings
 from objectives import Throughput, accepts, same_data
-from runners.process import ProcessRunner
 from runners.protocol import Run
 from search_spaces import Knob, numerics_class
 from studies import Gate, Lab, affordable_steps
@@ -30,12 +29,6 @@ CLASSES = {
     "amp": "precision",
 }
 KNOBS = [Knob(name, ("?",), numerics=numerics) for name, numerics in CLASSES.items()]
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with ProcessRunner(preload=["torch"]) as runner:
-        yield runner
 
 
 class Counted:

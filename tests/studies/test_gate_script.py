@@ -6,7 +6,6 @@ from simulated import Watching
 from hotlap.job import Job, Window
 from hotlap.settings import Settings
 from objectives import Throughput, accepts, same_data
-from runners.process import ProcessRunner
 from search_spaces import Knob, numerics_class
 from studies import Gate, Lab
 
@@ -35,12 +34,6 @@ PLAIN = "return torch.full((8,), i / 64)"
 MISPLACED = "return torch.full((8,), (i + (get_worker_info() is not None)) / 64)"
 """As with a file that the workers read at each other's place."""
 AUGMENTED = "return torch.full((8,), i / 64) + torch.rand(())"
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with ProcessRunner(preload=["torch"]) as runner:
-        yield runner
 
 
 @pytest.fixture

@@ -62,6 +62,7 @@ def test_where_all_settings_are_equal_the_baseline_is_kept(replay, tmp_path):
         session = replay(
             lambda settings: 100.0,
             folder=tmp_path / str(seed),
+            in_memory=True,
             budget_s=400,
             process_noise=0.02,
             seed=seed,

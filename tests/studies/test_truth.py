@@ -1,6 +1,6 @@
 """Known ways to compare trials wrongly: each naive one errs by more than 10 %, ours does not.
 
-As tests/hotlap/test_window_traps.py for the window of one trial; here windows are right, and the
+As tests/hotlap/test_traps_*.py for the window of one trial; here windows are right, and the
 machine is not the same from trial to trial. Both see the same constructed machine.
 
 | trap | test |

@@ -125,7 +125,7 @@ rows = torch.utils.data.TensorDataset(torch.ones(8, 4))
 model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(rows, 4, num_workers=2, multiprocessing_context="METHOD")
+    loader = torch.utils.data.DataLoader(rows, 4, num_workers=1, multiprocessing_context="METHOD")
     for (x,) in loader:
         model(x).sum().backward()
         optimizer.step()

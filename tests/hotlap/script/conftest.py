@@ -5,15 +5,8 @@ import textwrap
 import pytest
 
 from hotlap.job import Job, Window
-from runners.process import ProcessRunner
 
 QUICK = Window(max_s=0.3, min_s=0.1, block_s=0.02, max_warmup_s=0.5)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with ProcessRunner(preload=["torch"]) as runner:
-        yield runner
 
 
 class Scripts:

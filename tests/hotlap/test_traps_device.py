@@ -1,0 +1,83 @@
+"""Traps (see naive.py): what is measured while a device runs beside the host."""
+
+import pytest
+from naive import plain
+from virtual import BATCH, Loader, World, measure, right, truth, wrong
+
+from hotlap.job import Window
+
+
+class Device(World):
+    """A step takes `host_s` to be queued and `step_s` on the device, beside the host.
+
+    Its ten kernels are queued one after another, and each runs as soon as it can. The host is ahead
+    by `n_ahead` steps, by none where the copy of a batch waits for the kernels before it.
+    """
+
+    def __init__(self, step_s, host_s, n_ahead=50):
+        super().__init__(step_s)
+        self.n_ahead = n_ahead
+        self.host_s = host_s
+        self.idle_at = 0.0
+
+    def step(self, batch):
+        self.now = max(self.now, self.idle_at - self.n_ahead * self.step_s)
+        for _ in range(10):
+            self.now += self.host_s / 10
+            self.idle_at = max(self.idle_at, self.now) + self.step_s / 10
+        self.n_steps += 1
+        return 1.0
+
+    def synchronize(self):
+        self.now = max(self.now, self.idle_at)
+
+    def mark(self, loss):
+        idle_at = self.idle_at
+
+        def wait():
+            self.now = max(self.now, idle_at)
+            return loss
+
+        return wait
+
+
+def test_a_clock_read_without_a_synchronize():
+    world = Device(step_s=0.1, host_s=0.001)
+    assert wrong(plain(world, Loader(world, 0.0), 3, 20), BATCH / 0.1)
+
+    world = Device(step_s=0.1, host_s=0.001)
+    assert measure(world, Loader(world, 0.0)).samples_per_s == right(BATCH / 0.1)
+
+
+def test_a_synchronize_at_each_step():
+    world = Device(step_s=0.1, host_s=0.05)
+    assert wrong(plain(world, Loader(world, 0.0), 3, 20, world.synchronize), BATCH / 0.1)
+
+    world = Device(step_s=0.1, host_s=0.05)
+    assert measure(world, Loader(world, 0.0)).samples_per_s == right(BATCH / 0.1)
+
+
+@pytest.mark.parametrize(
+    ("batch_s", "host_s", "step_s"),
+    [(0.08, 0.005, 0.1), (0.3, 0.005, 0.1), (0.0, 0.08, 0.1), (0.0, 0.2, 0.1), (0.05, 0.04, 0.1)],
+)
+def test_a_device_that_runs_dry_at_each_block(batch_s, host_s, step_s):
+    # Batches are loaded in the training's own process, beside the device's work.
+    true = BATCH / max(batch_s + host_s, step_s)
+    window = Window(block_s=0.25)
+    world = Device(step_s, host_s)
+    drained = measure(world, Loader(world, batch_s), window, in_flight=False)
+    assert wrong(drained.samples_per_s, true) == (batch_s > 0)
+
+    world = Device(step_s, host_s)
+    assert measure(world, Loader(world, batch_s), window).samples_per_s == right(true)
+
+
+@pytest.mark.parametrize("n_epoch", [5, 40, 130])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_epochs_are_counted_with_a_device_in_flight(n_epoch, workers):
+    def make():
+        world = Device(step_s=0.1, host_s=0.02, n_ahead=0)
+        return world, Loader(world, 0.06, workers, 2, n_epoch, start_s=0.5)
+
+    assert measure(*make(), n_epoch_steps=n_epoch).samples_per_s == right(truth(make))

@@ -1,0 +1,131 @@
+"""Real MLflow over HTTP: against a closed port, and against a server that is killed midway."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from reports.mlflow_tracking import MlflowTracking, answers
+from reports.tracking import ended_record, trial_record
+from tests.reports.told import TUNED, closed_port, runs_of, tell_a_study
+
+# MLflow's own dependencies warn when they are imported; hotlap cannot mend that.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::PendingDeprecationWarning"
+)
+
+
+def test_a_closed_port_costs_one_sentence_and_no_record(tmp_path, measurement, database):
+    warnings: list[str] = []
+    uri = f"http://127.0.0.1:{closed_port()}"
+    tracking = MlflowTracking(tmp_path, database, uri=uri, warn=warnings.append)
+    tell_a_study(tracking, measurement)
+    tracking.study_ended(ended_record("s1", "finished"), [])
+    tracking.close()
+    [sentence] = warnings
+    assert uri in sentence
+    assert f"resume={tmp_path}" in sentence
+    assert tracking.ui_command() == uri
+
+    later = MlflowTracking(tmp_path, database, warn=warnings.append)
+    later.send_missing()
+    assert len(warnings) == 1
+    assert len(runs_of(later.uri)) == 3
+
+
+def test_a_server_that_takes_calls_and_never_answers_is_down():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        assert not answers(f"http://127.0.0.1:{server.getsockname()[1]}")
+
+
+class Server:
+    """A real MLflow server on a free port of this machine."""
+
+    def __init__(self, folder: Path, database: Path) -> None:
+        self._folder, self._database = folder, database
+        self.port = closed_port()
+        self.uri = f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "mlflow", "server", "--workers", "1"]
+        command += ["--port", str(self.port), "--backend-store-uri", f"sqlite:///{self._database}"]
+        command += ["--artifacts-destination", str(self._folder / "served")]
+        with (self._folder / "server.log").open("a") as log:
+            self._process = subprocess.Popen(
+                command,
+                env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 120
+        while not self._healthy():
+            assert self._process.poll() is None, (self._folder / "server.log").read_text()
+            assert time.monotonic() < deadline, (self._folder / "server.log").read_text()
+            time.sleep(0.2)
+
+    def kill(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=1):
+                return True
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def server(tmp_path, database):
+    server = Server(tmp_path, database)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_midway_gets_what_is_missing_when_it_is_back(
+    server, tmp_path, database, measurement
+):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "frozen.yaml").write_text("settings: {}\n")
+    warnings: list[str] = []
+    tracking = MlflowTracking(folder, database, server.uri, warn=warnings.append)
+    tell_a_study(tracking, measurement, trials=[0])
+    assert tracking.ui_command().startswith(f"{server.uri}/#/experiments/")
+    assert warnings == []
+
+    server.kill()
+    for number in (1, 2):
+        tracking.trial(trial_record("s1", number, TUNED, "ok", measurement))
+    tracking.trial(trial_record("s1", 3, TUNED, "crash", reason="boom"))
+    tracking.study_ended(ended_record("s1", "finished"), [folder / "frozen.yaml"])
+    tracking.close()
+    assert len(warnings) == 1
+
+    server.start()
+    for _ in range(2):
+        resumed = MlflowTracking(folder, database, server.uri, warn=warnings.append)
+        resumed.send_missing()
+        resumed.close()
+    assert len(warnings) == 1
+    runs = runs_of(server.uri)
+    assert {name: len(found) for name, found in runs.items()} == {
+        "s1": 1,
+        "0 workers=2 channels_last": 1,
+        "1 workers=2 channels_last": 1,
+        "2 workers=2 channels_last": 1,
+        "3 crash workers=2 channels_last": 1,
+    }
+    assert runs["s1"][0].info.status == "FINISHED"
+    assert list((tmp_path / "served").rglob("frozen.yaml"))

@@ -1,0 +1,38 @@
+"""Studies that cannot be done: the workload fails by itself, or one of a sweep does."""
+
+import pytest
+
+from tests.short_study import LIGHT, MY_CONF, ONE_SERVER, folders
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("broken", ["in broken", "FileNotFoundError: my_data/rows.pt: these rows were never"]),
+        ("breaks_in_a_step", ["in my_loss", "IndexError: class 10 of 10"]),
+    ],
+)
+def test_a_workload_that_fails_by_itself_stops_at_once_with_its_traceback(
+    users_folder, name, told, tune
+):
+    words = [*MY_CONF, f"+model={name}", *LIGHT, "tracking=none"]
+    code, out, err = tune(users_folder, *words)
+    assert code == 1, out + err
+    for word in told:
+        assert word in out + err
+    (folder,) = folders(users_folder)
+    assert len(list((folder / "trials").glob("*"))) <= 1
+    assert not (folder / "frozen.yaml").exists()
+
+
+def test_a_sweep_runs_a_study_for_each_model(users_folder, tune):
+    second = users_folder / "my_conf" / "model" / "second.yaml"
+    second.write_text("# @package _global_\nmodel: {workload: my_job.make, batch_size: 32}\n")
+    words = ["-m", *MY_CONF, "+model=make,broken,second", *LIGHT, *ONE_SERVER, "tracking=none"]
+    code, out, err = tune(users_folder, *words, "n_trials=2")
+    assert code == 1, out + err  # one of them fails, and the next one still runs
+    assert "these rows were never there" in out + err
+    assert len(folders(users_folder)) == 3
+    assert len(list(users_folder.glob("outputs/*/*/frozen.yaml"))) == 2
