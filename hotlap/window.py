@@ -37,8 +37,8 @@ MIN_BLOCKS = 3
 """Fewer blocks give no interval worth reading (Student's t with one degree of freedom is 12.7)."""
 
 DRAINS = 0.02
-"""A queue that loses a larger share of the steps is on its way, however vague a rate may be: what it
-hides is no noise that further trials would show."""
+"""A queue that loses a larger share of the steps is on its way, however vague a rate may be: what
+it hides is no noise that further trials would show."""
 
 SLOW_DRAIN = 0.06
 """One that loses such a share has to be told from one at rest."""

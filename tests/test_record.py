@@ -15,8 +15,8 @@ RECORD = (
     " search_space=[dataloader] search_space.num_workers.choices=[0,1]"
     " search_space.prefetch_factor.choices=[2,4]"
     " ~search_space.multiprocessing_context ~search_space.persistent_workers"
-    " window.max_s=30 window.precision=0.5 window.min_s=0.1 window.block_s=0.05 window.max_warmup_s=2"
-    " runner.preload=[torch,sklearn.datasets]"
+    " window.max_s=30 window.precision=0.5 window.min_s=0.1 window.block_s=0.05"
+    " window.max_warmup_s=2 runner.preload=[torch,sklearn.datasets]"
 ).split()
 
 pytestmark = pytest.mark.slow

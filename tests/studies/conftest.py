@@ -32,8 +32,8 @@ def study(replay, folder, tmp_path):
     numbers = iter(range(99))
 
     def opened(rate=rate, facts=FACTS, **options):
-        own = {"budget_s": 900, "process_noise": 0.01, "seed": next(numbers), "in_memory": True}
-        own |= options
+        own = {"budget_s": 900, "window_s": 1.0, "process_noise": 0.01, "seed": next(numbers)}
+        own |= {"in_memory": True, **options}
         session = replay(rate, tmp_path / f"study {own['seed']}", **own)
         return Banked(session, folder, facts)
 

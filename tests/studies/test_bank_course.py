@@ -57,7 +57,7 @@ def test_an_entry_outside_of_the_space_is_no_hit(study):
 
 def test_a_study_that_goes_on_searches(study, replay, tmp_path, folder):
     study().studied()
-    study().studied()  # study 1 ended with the hit
+    study(in_memory=False).studied()  # study 1 ended with the hit
     session = replay(rate, tmp_path / "study 1", budget_s=1800, process_noise=0.01, seed=5)
     resumed = Banked(session, folder, goal=goal_of(session, budget_s=900))
     assert resumed.reuse.known.hit is not None
