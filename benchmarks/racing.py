@@ -7,8 +7,8 @@ Whole studies replayed on recorded tables (docs/tables.md), for many seeds, with
 each arm:
 
 - fixed: every trial has its whole window, 8 s;
-- short: every trial has the shortest window, 2 s, as somebody in a hurry would type it;
-- precise: a window ends as soon as its interval is narrow (`window.precision`);
+- short: every trial has the shortest window, 2 s;
+- precise: a window ends as soon as its interval is as narrow as processes are alike, as by default;
 - racing: as precise, and a trial ends as soon as it has lost (the default).
 
 First, all arms walk the whole space in one order (`sampler=brute_force`): the clock until its last
@@ -39,8 +39,8 @@ from hotlap.errors import UserInputError  # noqa: E402
 from runners.table import Table  # noqa: E402
 
 ARMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "fixed": ("none", ("window.precision=0.000001",)),
-    "short": ("none", ("window.max_s=2",)),
+    "fixed": ("none", ("window.min_s=8", "window.max_s=8")),
+    "short": ("none", ("window.min_s=2", "window.max_s=2")),
     "precise": ("none", ()),
     "racing": ("racing", ()),
 }
