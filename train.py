@@ -30,8 +30,8 @@ def train(config: TrainConfig, text: str) -> int:
     """Do one full run; `text` is its config as YAML. Returns the exit code."""
     import reports
     import search_spaces
+    from hotlap.elsewhere import elsewhere
     from hotlap.errors import HotlapError, UserInputError
-    from hotlap.frozen import differences
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
     from runners.process import ProcessRunner
@@ -111,7 +111,8 @@ def train(config: TrainConfig, text: str) -> int:
 
             def watch(event: dict[str, Any]) -> bool:
                 if event["event"] == "environment" and config.frozen:
-                    for line in differences(config.provenance, {**machine, **event["facts"]}):
+                    facts = {**machine, **event["facts"]}
+                    for line in elsewhere(config.provenance, facts, settings.amp):
                         progress.note(line)
                 elif event["event"] == "environment" and not resume:
                     key = job_key(workload, args, config.import_path)

@@ -110,7 +110,7 @@ def _not_beside(key: str, subject: str, why: str, sources: Sources) -> Fault:
 
 def _script(config: TuneConfig, script: str, sources: Sources) -> Iterator[Fault]:
     try:
-        path = found(script) if script else ""
+        path = found(script, "module=") if script else ""
     except UserInputError as error:
         what, _, right = str(error).rpartition("; ")
         yield _not_there(config, script, what, right, sources)

@@ -10,6 +10,7 @@ when it wants to.
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from hotlap.errors import UserInputError
 from hotlap.frozen import load_frozen
@@ -17,7 +18,11 @@ from hotlap.interpose import Imposed, begin
 from hotlap.interpose.last_words import tell_at_end
 from hotlap.interpose.launch import Script, found, launch
 from hotlap.interpose.restart import missing, restart
+from hotlap.machine import cpu_facts
 from hotlap.notes import Note
+
+if TYPE_CHECKING:
+    from hotlap.interpose.interposition import Interposition
 
 USAGE = """\
 usage: python -m hotlap run --settings FROZEN.yaml SCRIPT [ARGUMENTS OF THE SCRIPT]
@@ -69,10 +74,18 @@ def run(words: list[str]) -> None:
         UserInputError: The command line or the settings file is wrong.
     """
     path, script = parse(words)
-    imposed = Imposed.of_frozen(load_frozen(path))
+    frozen = load_frozen(path)
+    imposed = Imposed.of_frozen(frozen)
     notes: list[Note] = []
     restart(missing(imposed, notes), notes)
-    begin(imposed)
+    cpu = cpu_facts()
+
+    def installed(_: Interposition) -> None:
+        from hotlap.interpose.first_step import tell_elsewhere  # imports torch
+
+        tell_elsewhere(frozen, imposed, cpu)
+
+    begin(imposed, installed)
     launch(script, lambda: tell_at_end(imposed, notes, path))
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
 from hotlap.interpose.last_words import is_helper, tell_at_end
+from hotlap.machine import cpu_facts
 from hotlap.notes import Note, logger
 
 if TYPE_CHECKING:
@@ -25,16 +26,22 @@ def autotune(path: str | Path) -> None:
     """Put a frozen file in force on this script, from here on.
 
     A DataLoader that was made before stays as it is. Settings that come too late are logged as
-    warnings; those that find nothing to be put in force on are told when the process ends.
+    warnings; those that find nothing to be put in force on are told when the process ends. How this
+    machine differs from the one that the file was frozen on is told at the first step.
 
     Raises:
         FrozenFileError: The file cannot be read; all mistakes at once, each with its line.
     """
-    imposed = Imposed.of_frozen(load_frozen(path))
+    frozen = load_frozen(path)
+    imposed = Imposed.of_frozen(frozen)
+    cpu = cpu_facts()
     said: list[Note] = []
     late, helps = "torch" in sys.modules, is_helper()
 
     def tell_late(interposition: Interposition) -> None:
+        from hotlap.interpose.first_step import tell_elsewhere  # imports torch
+
+        tell_elsewhere(frozen, imposed, cpu)
         if late:
             interposition.take_up()
         if helps:  # a worker that imports the script anew: told at its end, if it trains

@@ -30,21 +30,6 @@ OF_A_SCRIPT = "python -m hotlap run --settings {path} {script}"
 
 TOP_KEYS = ("settings", "provenance")
 
-MACHINE = {
-    "device_name": "the device",
-    "cpu": "the CPU",
-    "cores": "the number of usable cores",
-    "physical_cores": "the number of physical cores",
-    "nvidia_driver": "the NVIDIA driver",
-    "torch": "torch",
-    "torchvision": "torchvision",
-    "cuda": "CUDA",
-    "cudnn": "cuDNN",
-    "python": "Python",
-    "hotlap": "hotlap",
-}
-"""Facts on which the best settings depend, and what a sentence calls them."""
-
 
 @dataclass(frozen=True)
 class Frozen:
@@ -114,34 +99,6 @@ def dump(path: str | Path, settings: Settings, provenance: Mapping[str, Any]) ->
 def _on_one_line(command: str) -> str:
     """As bash, zsh and ksh write within quotes what a comment cannot hold, a line break say."""
     return "".join(c if c.isprintable() else f"'${ascii(c)}'" for c in command)
-
-
-def differences(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
-    """Sentences that say how this machine differs from the one the settings were frozen on.
-
-    Args:
-        provenance: A frozen file's; its `facts` and `versions` are compared.
-        facts: This machine's: the tuner's machine facts and those of
-            `hotlap.inspect_workload.facts`, in one mapping or in a mapping of mappings.
-    """
-    then = {**_flat(provenance.get("facts") or {}), **_flat(provenance.get("versions") or {})}
-    now = _flat(facts)
-    found: dict[str, str] = {}
-    for name, words in MACHINE.items():
-        if name in then and name in now and plain(then[name]) != plain(now[name]):
-            old, new = _words(then[name]), _words(now[name])
-            pair = f"was {old} when the settings were frozen and is {new} here"
-            # Without a GPU the device's name is the CPU's: one sentence is enough.
-            found.setdefault(pair, f"{words} {pair}; they work, but may no longer be the best")
-    return list(found.values())
-
-
-def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
-    flat = dict(facts)
-    for value in facts.values():
-        if isinstance(value, Mapping):
-            flat.update(value)
-    return flat
 
 
 def _compose(path: Path) -> yaml.MappingNode:
@@ -252,7 +209,3 @@ def plain(value: Any) -> Any:
         if isinstance(value, kind):
             return kind(value)
     return plain(value.item()) if hasattr(value, "item") else str(value)
-
-
-def _words(value: Any) -> str:
-    return "absent" if value in (None, "") else str(value)

@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from hotlap.machine import cpu_flags, cpu_name
+
 BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16", "svebf16"}
 """CPU flags (x86-64, then arm64) of real bf16 instructions; without them bf16 is emulated, slowly.
 """
@@ -22,13 +24,17 @@ BF16_CAPABILITY = (8, 0)
 """NVIDIA Ampere, compute capability 8.0, is the first with bf16 and with TF32 tensor cores."""
 
 
-def versions() -> dict[str, Any]:
+def versions(cuda: bool | None = None) -> dict[str, Any]:
     """Versions of Python, torch and what belongs to it; None for what is not there.
 
     torchvision's is given if the workload imported it.
+
+    Args:
+        cuda: Whether to ask CUDA for its own; None asks it whether it is there, which begins with
+            it in this process.
     """
     vision = sys.modules.get("torchvision")
-    cuda = torch.cuda.is_available()
+    cuda = torch.cuda.is_available() if cuda is None else cuda
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -93,28 +99,6 @@ def has_compiler(device: torch.device) -> bool:
         names = (os.environ.get("CC"), "cc", "gcc", "clang")
         return importlib.util.find_spec("triton") is not None and _first_working(names)
     return _first_working((os.environ.get("CXX"), "g++", "clang++", "c++"))
-
-
-def cpu_name() -> str:
-    """The CPU's model name."""
-    return _cpuinfo("model name") or platform.processor() or platform.machine()
-
-
-def cpu_flags() -> set[str]:
-    """The instruction sets that Linux names for this CPU; empty elsewhere."""
-    return set((_cpuinfo("flags") or _cpuinfo("Features")).split())
-
-
-def _cpuinfo(key: str) -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:  # not Linux
-        return ""
-    for line in lines:
-        name, _, value = line.partition(":")
-        if name.strip() == key:
-            return value.strip()
-    return ""
 
 
 def _first_working(names: tuple[str | None, ...]) -> bool:

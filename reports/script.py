@@ -87,13 +87,13 @@ def _loaders(loaders: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _steps(seen: Mapping[str, Any]) -> str:
+    """What is no step for each batch; nothing where it is not known, or not the same for all."""
     training = [one for one in seen["loaders"] if one["n_steps"]]
-    n_steps, n_batches = (sum(one[key] for one in training) for key in ("n_steps", "n_batches"))
-    if not n_steps or abs(n_batches - n_steps) <= len(training):
+    rates = {one.get("steps_per_batch") for one in training}  # facts of an earlier version: none
+    rate = rates.pop() if len(rates) == 1 else None
+    if not rate or (count := f"{max(rate, 1 / rate):.2g}") == "1":
         return ""
-    if n_batches > n_steps:
-        return f", a step every {n_batches / n_steps:.2g} batches"
-    return f", {n_steps / n_batches:.2g} steps with each batch"
+    return f", a step every {count} batches" if rate < 1 else f", {count} steps with each batch"
 
 
 def _short(place: str) -> str:

@@ -98,7 +98,7 @@ class ProcessRunner:
                         gpu.follow(self._device)
                 return watch(event)
 
-            trial = Trial(server, job, folder, seen, deadline)
+            trial = Trial(server, job, folder, seen, deadline, timeout_s)
             outcome, reason = trial.follow()
         counters = gpu.means(*_window_times(trial.events)) if gpu is not None else {}
         traceback = trial.traceback or (_tail(log) if outcome not in ("ok", "pruned") else "")

@@ -19,7 +19,7 @@ from hotlap.measurement import Block, Measurement, steady_rate
 from hotlap.settings import Settings
 from runners.protocol import Outcome, Run, Watch
 from runners.row import environment
-from runners.silence import patience_s, too_silent
+from runners.silence import patience_s, ran_out, too_silent
 from runners.table import Table
 from runners.virtual_trial import VirtualTrial
 
@@ -182,6 +182,7 @@ class _Playing:
         self._window = job.window
         self._watch = watch
         self.now_s = runner.clock()
+        self._timeout_s = timeout_s
         self._deadline_s = self.now_s + timeout_s
         self.events: list[dict[str, Any]] = []
 
@@ -255,7 +256,7 @@ class _Playing:
     def _pass(self, seconds: float) -> None:
         if self.now_s + seconds > self._deadline_s:
             self.now_s = self._deadline_s
-            raise _Stopped("timeout", "the trial ran out of the time it was given")
+            raise _Stopped("timeout", ran_out(self._timeout_s))
         self.now_s += max(0.0, seconds)
 
     def _emit(self, event: Mapping[str, Any]) -> None:

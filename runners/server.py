@@ -170,7 +170,8 @@ class Server:
             self._orders.flush()
 
     def _await(self, key: str, deadline: float) -> dict[str, Any]:
-        broken = time.monotonic() + START_S
+        began = time.monotonic()
+        broken = began + START_S
         while time.monotonic() < min(deadline, broken):
             for answer in self._read(0.1):
                 if key in answer:
@@ -183,7 +184,11 @@ class Server:
         self._process.kill()  # it would go on importing while the next trial is timed
         self._process.wait()
         kill_marked(self._mark)
-        raise NoAnswer(f"the fork server, which imports torch, did not say '{key}' in time")
+        waited_s = max(0.0, min(deadline, broken) - began)
+        raise NoAnswer(
+            f"the fork server, which imports torch, did not say '{key}' within {waited_s:.1f} s"
+            + ("; for more, type a larger budget=" if deadline < broken else "")
+        )
 
     def _read(self, seconds: float) -> list[dict[str, Any]]:
         ready, _, _ = select.select([self._answers], [], [], seconds)

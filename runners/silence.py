@@ -1,4 +1,4 @@
-"""How long a trial may be silent, and in which words it is ended for it."""
+"""How long a trial may take or be silent, and in which words it is ended for it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ COMPILING_S = 600.0
 model takes minutes for the first step, and another shape of a batch may need as many."""
 
 LOG = "(the log says where it stood)"
+
+
+def ran_out(timeout_s: float) -> str:
+    """Why a trial is ended that has used up its time, which is always a part of the budget."""
+    given = f"{timeout_s:.0f}" if timeout_s >= 10 else f"{timeout_s:.1f}"
+    return f"the trial ran out of the {given} s that it was given; for more, type a larger budget="
 
 
 def patience_s(job: Job, events: Collection[str]) -> float:

@@ -13,7 +13,7 @@ from hotlap.job import EventReader, Job, Kept
 from hotlap.room import takes_no_more
 from runners.protocol import Outcome, Watch
 from runners.server import BURY_S, POLL_S, Ended, NoAnswer, Server
-from runners.silence import too_silent
+from runners.silence import ran_out, too_silent
 
 KILLED = "the fork server was killed from outside, and the trial with it"
 """Why a trial ended whose server is gone."""
@@ -38,6 +38,7 @@ class Trial:
         folder: Where its files are.
         watch: Sees each event; True stops the trial.
         deadline: It is killed then, in seconds of `time.monotonic`.
+        timeout_s: So many seconds it was given until then.
 
     Attributes:
         events: All its events so far.
@@ -45,7 +46,13 @@ class Trial:
     """
 
     def __init__(
-        self, server: Server, job: Job, folder: Path, watch: Watch, deadline: float
+        self,
+        server: Server,
+        job: Job,
+        folder: Path,
+        watch: Watch,
+        deadline: float,
+        timeout_s: float,
     ) -> None:
         self._server = server
         self._job = job
@@ -53,6 +60,7 @@ class Trial:
         self._is_script = job.script is not None
         self._watch = watch
         self._deadline = deadline
+        self._timeout_s = timeout_s
         self._folder = folder
         self._reader = EventReader(folder, from_now=True)
         self._log = Kept(folder / "worker.log")
@@ -120,7 +128,7 @@ class Trial:
         """Why the trial is ended for its silence; empty while it may go on."""
         now = time.monotonic()
         if now > self._deadline:
-            return "the trial ran out of the time it was given"
+            return ran_out(self._timeout_s)
         return too_silent(self._job, self._names, now - self._heard)
 
     def _ended(self, status: int) -> tuple[Outcome, str]:
@@ -137,7 +145,14 @@ class Trial:
         if status == -signal.SIGKILL:
             return "oom", "the worker was killed from outside, most likely for want of host memory"
         how = _signal_name(-status) if status < 0 else f"exit code {status}"
-        return "crash", f"the worker ended with {how} after its event '{last['event']}'"
+        after = f"after its event '{last['event']}'"
+        if self._is_script and status >= 0:
+            return "crash", (
+                f"the script ended its process at once, as os._exit does, with {how} {after} and "
+                "before it was measured; let it train for longer, or not end in this way (hotlap "
+                "ends each trial itself)"
+            )
+        return "crash", f"the worker ended with {how} {after}"
 
 
 def _signal_name(number: int) -> str:

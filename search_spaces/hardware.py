@@ -6,15 +6,15 @@ No torch and no CUDA context here: what only torch can tell comes from a job of 
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hotlap.cgroup import memory_limit
 from hotlap.environment import LIBRARY_PATTERNS, allocator_library
-from search_spaces.cgroup import cpu_quota, memory_limit
+from hotlap.machine import cpu_facts, cpu_flags
 from search_spaces.nvml import nvidia_facts
 
 MEANING = {
@@ -68,14 +68,11 @@ def machine_facts() -> dict[str, Any]:
 
     There is no host name in them: frozen files are handed on to others.
     """
-    affinity = _affinity()
-    quota = cpu_quota()
+    flags = cpu_flags()
     installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
-        "cores": max(1, min(len(affinity), math.ceil(quota or len(affinity)))),
-        "physical_cores": _physical_cores(affinity),
-        "cpu": _cpu_name(),
-        "cpu_flags": [flag for flag in CPU_FLAGS if flag in _cpuinfo("flags", "Features").split()],
+        **cpu_facts(),
+        "cpu_flags": [flag for flag in CPU_FLAGS if flag in flags],
         "memory_bytes": min(installed, memory_limit() or installed),
         "shm_free_bytes": _shm_free_bytes(),
         **nvidia_facts(),
@@ -122,35 +119,6 @@ def words(machine: Mapping[str, Any], workload: Mapping[str, Any]) -> set[str]:
     backends = workload.get("sdpa_backends") or ()
     holds.update({word: word[5:] in backends for word in WORDS if word.startswith("sdpa_")})
     return {word for word, true in holds.items() if true}
-
-
-def _affinity() -> list[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))  # macOS has no affinity
-
-
-def _physical_cores(cpus: list[int]) -> int:
-    """Cores without hyper-threads: CPUs that share one list their siblings in the same words."""
-    topology = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
-    paths = [Path(topology.format(cpu)) for cpu in cpus]
-    if not all(path.exists() for path in paths):
-        return len(cpus)
-    return len({path.read_text(encoding="utf-8") for path in paths})
-
-
-def _cpu_name() -> str:
-    return _cpuinfo("model name") or platform.processor() or platform.machine()
-
-
-def _cpuinfo(*keys: str) -> str:
-    """The first value of one of `keys` in /proc/cpuinfo; empty where there is none."""
-    path = Path("/proc/cpuinfo")
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        key, _, value = line.partition(":")
-        if key.strip() in keys:
-            return value.strip()
-    return ""
 
 
 def _shm_free_bytes() -> int | None:

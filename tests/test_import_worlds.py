@@ -17,8 +17,11 @@ ROOMS = ("search_spaces", "objectives", "runners", "studies", "reports")
 TORCH_FREE = (
     "settings",
     "aside",
+    "cgroup",
+    "elsewhere",
     "job",
     "lock",
+    "machine",
     "room",
     "measurement",
     "environment",

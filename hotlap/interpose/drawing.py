@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from hotlap.interpose.inner import inner
 from hotlap.interpose.state import MOST, attributes, changed, state
 
 TRY_S = 5.0
@@ -79,7 +80,8 @@ def _answer(question: Callable[[], str]) -> str:
     os.dup2(null, 1)
     os.dup2(null, 2)
     torch.set_num_threads(1)  # others did not survive the fork
-    return question()
+    with inner.of(question):
+        return question()
 
 
 @contextlib.contextmanager

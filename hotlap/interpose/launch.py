@@ -38,8 +38,12 @@ class Script:
     args: list[str]
 
 
-def found(word: str) -> str:
+def found(word: str, as_module: str = "-m ") -> str:
     """The file that `word` means: a path, or a Python program on the search path.
+
+    Args:
+        word: As typed.
+        as_module: What is typed before a module's name on this command line.
 
     Raises:
         UserInputError: There is no such file, or it is no Python.
@@ -47,7 +51,7 @@ def found(word: str) -> str:
     path = Path(word)
     if path.is_dir():
         raise UserInputError(
-            f"{word} is a folder; give the script in it, or a package as `-m package`"
+            f"{word} is a folder; give the script in it, or a package as `{as_module}package`"
         )
     if os.path.isfile(word):  # Path would take `train.py/` for a file
         return word
@@ -55,13 +59,14 @@ def found(word: str) -> str:
     if program is None:
         raise UserInputError(
             f"there is no script {word} here (the current folder is {Path.cwd()}), nor a program "
-            "of that name; give a path, a console script's name, or `-m package.module`"
+            "of that name; give a path, a console script's name, or "
+            f"`{as_module}package.module`"
         )
     with open(program, "rb") as file:
         first = file.readline(256)
     if not (first.startswith(b"#!") and b"python" in first):
         raise UserInputError(
-            f"{program} is no Python program; give a Python script, or `-m package.module`"
+            f"{program} is no Python program; give a Python script, or `{as_module}package.module`"
         )
     return program
 

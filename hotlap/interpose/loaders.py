@@ -3,13 +3,14 @@
 `DataLoader.__init__` is replaced on the class, so subclasses, loaders that a library makes anew and
 names imported before are reached. Nothing is put on the loaders but arguments, and no random number
 is drawn. They are copied and pickled as ever; a copy of one whose workers only hotlap keeps has
-none that are kept.
+none that are kept. Those that a dataset uses itself are left alone (inner.py).
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import multiprocessing
 import sys
 import weakref
 from typing import Any
@@ -20,7 +21,9 @@ from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.errors import SettingsError
+from hotlap.interpose.followed import Followed
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.inner import AsMade, inner
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places, maker
@@ -33,6 +36,10 @@ from hotlap.settings import LOADER_SETTINGS, Settings
 STREAM = (
     "its dataset is a stream (IterableDataset): each worker would give the whole stream again "
     "unless the dataset itself shares it out, so the script's own number of workers stays"
+)
+DAEMONIC = (
+    "its loader is used in a daemonic process (multiprocessing), which may have no processes of "
+    "its own, so it stays as the script has it"
 )
 DEFAULTS = {"prefetch_factor": Settings.prefetch_factor}
 """Arguments whose default torch works out itself."""
@@ -58,11 +65,9 @@ class Loaders:
         self._signature = inspect.signature(DataLoader.__init__)
         self._loaders: WeakKeyDictionary[DataLoader[Any], LoaderSeen] = WeakKeyDictionary()
         self._made_before: dict[tuple[Any, ...], LoaderSeen] = {}
-        self._last: LoaderSeen | None = None  # who gave the last batch before a step
-        self._trainable: set[int] = set()  # those of which a batch came with gradients enabled
         self._iterators: WeakKeyDictionary[Any, LoaderSeen] = WeakKeyDictionary()
-        self._gave: dict[int, LoaderSeen] = {}  # since that step, the last one last
-        self._open: set[int] = set()  # those whose pass had given batches before that step
+        self._followed = Followed(self._is_open)
+        self._as_made = AsMade()
         self._workers = Workers(imposed, notes)
         self.listener: Listener | None = None
 
@@ -70,6 +75,7 @@ class Loaders:
         """Replace the constructor, the begin of a pass and the iterators' methods."""
         make: Any = DataLoader.__init__
         go: Any = DataLoader.__iter__
+        get: Any = DataLoader._get_iterator
         begin: Any = _BaseDataLoaderIter.__init__
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
@@ -86,6 +92,12 @@ class Loaders:
         @functools.wraps(go)
         def __iter__(self: Any) -> Any:
             seen, listener = watcher._loaders.get(self), watcher.listener
+            if watcher._stays(self):
+                watcher._as_made.put_back(self)
+                if seen is not None:
+                    seen.imposed.clear()
+            if inner.has(self):
+                return go(self)
             if listener is not None and seen is not None:
                 listener.begins(seen)
             watcher._workers.before_pass(self)
@@ -93,6 +105,11 @@ class Loaders:
             if listener is not None and seen is not None:
                 listener.begun(seen)
             return iterator
+
+        @functools.wraps(get)
+        def _get_iterator(self: Any) -> Any:
+            with inner.of(self):
+                return get(self)
 
         @functools.wraps(begin)
         def begun(self: Any, loader: Any) -> None:
@@ -120,28 +137,25 @@ class Loaders:
         def __next__(self: Any) -> Any:
             loader = theirs[self]() if self in theirs else None
             loader = vars(self).get(HELD) if loader is None else loader
+            if inner.has(loader):
+                return following(self)
             seen, listener = iterators.get(self), watcher.listener
             if listener is not None and seen is not None:
                 if (held := listener.asks(seen)) is not None:
                     return held
             try:
-                batch = following(self)
+                with inner.of(self if loader is None else loader):
+                    batch = following(self)
             except StopIteration:
                 if loader is not None:
                     watcher._workers.batch(loader, ended=True)
                 if listener is not None and seen is not None:
                     listener.ends(seen)
                 vars(self).pop(HELD, None)
-                watcher._open.discard(id(seen))
-                watcher._gave.pop(id(seen), None)
+                watcher._followed.ends(seen)
                 raise
             if seen is not None:
-                seen.n_batches += 1
-                watcher._last = watcher._last or seen
-                if torch.is_grad_enabled():  # an evaluation has none
-                    watcher._trainable.add(id(seen))
-                    watcher._gave.pop(id(seen), None)
-                    watcher._gave[id(seen)] = seen
+                watcher._followed.gives(seen)
             if loader is not None:
                 watcher._workers.batch(loader)
                 if listener is not None and seen is not None:
@@ -150,6 +164,8 @@ class Loaders:
 
         def __getstate__(self: Any) -> Any:
             found = state(self)
+            if isinstance(found, dict) and inner.has(self):  # another one's workers get a copy
+                return {**found, **watcher._as_made.of(self)}
             if not watcher._workers.keeps(self) or not isinstance(found, dict):
                 return found
             return {**found, "persistent_workers": False, "_iterator": None}
@@ -157,26 +173,28 @@ class Loaders:
         watcher = self
         patches.put(DataLoader, "__init__", __init__)
         patches.put(DataLoader, "__iter__", __iter__)
+        patches.put(DataLoader, "_get_iterator", _get_iterator)
         patches.put(DataLoader, "__getstate__", __getstate__)
         patches.put(_BaseDataLoaderIter, "__init__", begun)
         patches.put(_BaseDataLoaderIter, "_reset", reset)
         patches.put(_BaseDataLoaderIter, "__next__", __next__)
 
     def stepped(self) -> None:
-        """An optimizer stepped: who gave the last batch trains, and who gives some for each step.
+        """An optimizer stepped."""
+        self._followed.stepped()
 
-        A pass that began after the step before, or has ended, may have been an evaluation's.
-        """
-        if self._gave:
-            *others, self._last = self._gave.values()
-            for seen in others:
-                seen.n_steps += id(seen) in self._open
-        if self._last is not None and self._evaluates(self._last):
-            self._last = None
-        if self._last is not None:
-            self._last.n_steps += 1
-        self._open |= self._gave.keys()
-        self._gave.clear()
+    def _is_open(self, seen: LoaderSeen) -> bool:
+        return any(HELD in vars(one) for one, of in self._iterators.items() if of is seen)
+
+    def _stays(self, loader: Any) -> bool:
+        """Whether a loader stays as the script has it."""
+        if inner.has(loader):
+            return True
+        if not multiprocessing.current_process().daemon:
+            return False
+        for name in self._wanted:
+            tell(self._notes, name, DAEMONIC)
+        return True
 
     def _holdable(self, loader: Any) -> Any:
         """What an iterator may hold of its loader during a pass.
@@ -191,17 +209,11 @@ class Loaders:
         vars(stand_in).update(vars(loader), _iterator=None)
         return stand_in
 
-    def _evaluates(self, seen: LoaderSeen) -> bool:
-        """Whether all its batches came without gradients, in passes that are over."""
-        if id(seen) in self._trainable or seen.trains:
-            return False
-        return not any(HELD in vars(one) for one, of in self._iterators.items() if of is seen)
-
     def _arguments(
         self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
         """The constructor's arguments with what is imposed, and what of them is new."""
-        if not self._wanted:
+        if not self._wanted or self._stays(loader):
             return args, kwargs, {}
         try:
             bound = self._signature.bind(loader, *args, **kwargs)
@@ -224,7 +236,7 @@ class Loaders:
 
     def _same(self, name: str, value: Any, own: dict[str, Any]) -> bool:
         """Whether an argument is what the script gave, or torch's default where it gave none."""
-        before = own.get(name, self._signature.parameters[name].default)
+        before = own.get(name, self._default(name))
         if name in DEFAULTS and before is None:
             before = DEFAULTS[name]
         return before is value or (name not in THEIRS and bool(before == value))
@@ -263,6 +275,11 @@ class Loaders:
         self._loaders[loader] = seen
         if changed:
             self._workers.made(loader, own, seen)
+            names = {*changed, *DEFAULTS}
+            self._as_made.keep(loader, {n: own.get(n, self._default(n)) for n in names})
+
+    def _default(self, name: str) -> Any:
+        return self._signature.parameters[name].default
 
 
 def _own_settings(own: dict[str, Any]) -> Settings:

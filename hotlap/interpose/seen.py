@@ -32,6 +32,7 @@ class LoaderSeen:
         n_iterators: Times it was gone through.
         n_batches: Batches it gave.
         n_steps: Optimizer steps that followed its batches.
+        steps_per_batch: Steps with each batch, None where that cannot be told (see pace.py).
     """
 
     name: str
@@ -45,6 +46,7 @@ class LoaderSeen:
     n_iterators: int = 0
     n_batches: int = 0
     n_steps: int = 0
+    steps_per_batch: float | None = None
 
     @property
     def trains(self) -> bool:

@@ -10,7 +10,7 @@ import yaml
 
 from hotlap import load, load_frozen
 from hotlap.errors import FrozenFileError
-from hotlap.frozen import differences, dump
+from hotlap.frozen import dump
 from hotlap.settings import NAMES, Settings
 
 WINNER = Settings(num_workers=4, memory_format="channels_last", amp="bf16", intraop_threads=2)
@@ -127,20 +127,6 @@ def test_a_file_that_is_not_there_or_no_text_says_so(tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x81")
     with pytest.raises(FrozenFileError, match="cannot be read"):
         load(tmp_path / "binary")
-
-
-def test_another_machine_is_told_in_sentences():
-    then = {
-        "facts": {"device_name": "H200", "cores": 16, "torch": "2.10", "sample_cpu_s": 1},
-        "versions": {"torch": "2.12", "hotlap": "0.1.0"},
-    }
-    same = {"device_name": "H200", "cores": 16, "torch": "2.12", "sample_cpu_s": 2}
-    assert differences(then, same) == []
-    found = differences(then, {"workload": {**same, "torch": "2.14", "cores": 2}})
-    assert len(found) == 2
-    assert found[0].startswith("the number of usable cores was 16 when the settings were frozen")
-    assert found[1].startswith("torch was 2.12 when the settings were frozen and is 2.14 here")
-    assert differences({}, same) == []
 
 
 def test_reading_a_frozen_file_does_not_import_torch(tmp_path):

@@ -32,16 +32,31 @@ def test_loaders_model_and_optimizer_are_told(seen):
 
 
 @pytest.mark.parametrize(
-    ("n_batches", "n_steps", "text"),
+    ("steps_per_batch", "text"),
     [
-        (24, 6, ", a step every 4 batches"),
-        (6, 12, ", 2 steps with each batch"),
-        (7, 6, "optimizer Adam"),  # one batch is on its way
+        (1 / 4, ", a step every 4 batches"),
+        (2.0, ", 2 steps with each batch"),
+        (1.0, "optimizer Adam"),
+        (None, "optimizer Adam"),  # fetched ahead, say: 16 batches before 6 steps are no ratio
     ],
 )
-def test_steps_that_are_no_batches(seen, n_batches, n_steps, text):
-    seen.loaders[0].n_batches, seen.loaders[0].n_steps = n_batches, n_steps
+def test_steps_that_are_no_batches(seen, steps_per_batch, text):
+    seen.loaders[0].n_batches, seen.loaders[0].n_steps = 16, 6
+    seen.loaders[0].steps_per_batch = steps_per_batch
     assert lines(seen).endswith(text)
+
+
+def test_loaders_with_different_steps_have_no_ratio_in_common(seen):
+    for loader, steps_per_batch in zip(seen.loaders, (1.0, 0.25), strict=True):
+        loader.n_steps, loader.steps_per_batch = 6, steps_per_batch
+    assert lines(seen).endswith("optimizer Adam")
+
+
+def test_facts_of_a_version_that_did_not_know_the_ratio_are_told_without(seen):
+    seen.loaders[0].n_steps = 6
+    facts = seen.to_dict()
+    del facts["loaders"][0]["steps_per_batch"]
+    assert found_in_script(facts, COPY) == found_in_script(seen.to_dict(), COPY)
 
 
 def test_without_a_loader_a_sample_is_a_step(seen):

@@ -1,5 +1,6 @@
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -106,7 +107,7 @@ def test_a_loader_that_never_gives_a_batch_times_out_and_says_where_it_stood(run
 def test_a_trial_ends_when_its_time_is_over(run):
     found = run("busy_for_ever", {"num_workers": 2}, timeout_s=3)
     assert found.outcome == "timeout"
-    assert "ran out of the time" in found.reason
+    assert "ran out of the 3.0 s that it was given; for more, type a larger budget=" in found.reason
 
 
 def test_a_trial_is_stopped_when_the_watch_says_so(run):
@@ -244,7 +245,7 @@ def test_no_more_servers_are_kept_than_memory_is_for(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("module", "outcome", "words"),
     [
-        ("time.sleep(600)", "timeout", "did not say 'ready' in time"),
+        ("time.sleep(600)", "timeout", r"within [\d.]+ s; for more, type a larger budget="),
         ("os._exit(3)", "crash", "ended with code 3"),
     ],
 )
@@ -257,7 +258,7 @@ def test_a_server_that_does_not_start_costs_the_trial_its_time_and_no_more(
         job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
         found = runner.run(job, tmp_path / "trial", lambda event: False, timeout_s=3)
         assert (found.outcome, found.events) == (outcome, ())
-        assert words in found.reason
+        assert re.search(words, found.reason)
         assert not runner._servers
 
 

@@ -117,6 +117,7 @@ def test_a_trial_that_has_no_time_left_ends_as_timeout_at_its_limit(table):
         runner = ReplayRunner(table)
         run = runner.run(job(), NOWHERE, never, limit_s)
         assert (run.outcome, run.wall_s) == ("timeout", pytest.approx(limit_s))
+        assert f"ran out of the {limit_s:.1f} s that it was given" in run.reason
 
 
 def test_a_first_step_beyond_the_windows_limit_is_a_timeout():

@@ -18,7 +18,7 @@ def late(monkeypatch, tmp_path):
 
     def late(silent_s, names, kind="window", script=True, **settings):
         job = Job("", settings=settings, window=WINDOW, kind=kind, script={} if script else None)
-        trial = Trial(None, job, tmp_path, lambda event: False, math.inf)
+        trial = Trial(None, job, tmp_path, lambda event: False, math.inf, math.inf)
         trial._names, trial._heard = set(names), 1000.0
         clock = SimpleNamespace(monotonic=lambda: 1000.0 + silent_s)
         monkeypatch.setattr(module, "time", clock)

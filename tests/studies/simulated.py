@@ -15,6 +15,7 @@ from hotlap.job import Job
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Outcome, Run, Watch
+from runners.silence import ran_out
 
 BLOCK_S = 0.5
 N_WARMUP = 4
@@ -106,7 +107,7 @@ class SimulatedRunner:
         def spend(seconds: float) -> None:
             if self._clock.now + seconds > start + timeout_s:
                 self._clock.now = start + timeout_s
-                raise Stopped("timeout", "the trial ran out of the time it was given")
+                raise Stopped("timeout", ran_out(timeout_s))
             self._clock.now += seconds
 
         def emit(event: str, **values: Any) -> None:

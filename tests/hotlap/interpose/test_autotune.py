@@ -4,6 +4,7 @@ import pytest
 
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed
+from tests.hotlap.interpose.conftest import lines
 
 FILE = """\
 settings: {num_workers: 1, optimizer_kernel: foreach, omp_wait_policy: passive, amp: none}
@@ -111,7 +112,7 @@ def test_what_was_made_before_that_line_is_taken_up_or_told(runs):
     runs.file("script.py", BEFORE)
     done = runs.plain("script.py")
     assert done.stdout == 2 * "torch.bfloat16\n" + "0 1 True\n", done.stderr
-    (late,) = done.stderr.splitlines()
+    (late,) = lines(done)
     assert late.startswith("hotlap: num_workers comes too late: the script has made DataLoaders")
     runs.file("script.py", BEFORE.replace("test = ", "test = loader  # "))
     assert "makes its batches itself" not in runs.plain("script.py").stderr
@@ -138,7 +139,7 @@ def test_workers_that_import_the_script_anew_say_nothing(runs, method):
     runs.file("frozen.yaml", text)
     runs.file("script.py", WORKERS.replace("METHOD", method))
     done = runs.plain("script.py")
-    late, lost = done.stderr.splitlines()
+    late, lost = lines(done)
     assert "omp_wait_policy comes too late" in late and "memory_format was not in force" in lost
 
 

@@ -6,6 +6,7 @@ import statistics
 import pytest
 
 from hotlap.job import Window
+from reports import found_in_script
 from runners.process import ProcessRunner
 from tests.hotlap.script.found import ok
 from tests.hotlap.script.script_texts import TRAINING
@@ -168,3 +169,86 @@ rows = Full(""",
     assert "up to 1 workers x 5 batches (+1) of 3 MiB and more" in found.reason
     name = found.reason.partition("</")[2].partition(">")[0]
     assert name.startswith("torch_") and not os.path.exists(f"/dev/shm/{name}")
+
+
+NESTED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+class Nested(Dataset):
+    def __init__(self):
+        self.inner = DataLoader(TensorDataset(torch.randn(64, 8)), batch_size=4)
+    def __len__(self):
+        return 64
+    def __getitem__(self, i):
+        for (x,) in self.inner:
+            return x.mean(0)
+
+loader = DataLoader(Nested(), batch_size=16, shuffle=True)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+while True:
+    for x in loader:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_dataset_with_a_loader_of_its_own_counts_the_batches_that_are_trained_on(
+    scripts, num_workers
+):
+    measured = ok(scripts.run(NESTED, settings={"num_workers": num_workers}))
+    assert measured.samples_per_step == 16
+
+
+def test_of_such_a_dataset_the_probe_tells_one_step_a_batch(scripts):
+    facts = scripts.facts(NESTED)
+    inner, outer = facts["script"]["loaders"]
+    assert (inner["n_steps"], inner["n_batches"], outer["steps_per_batch"]) == (0, 0, 1)
+    assert facts["batch_size"] == 16
+
+
+PREFETCH = """
+import queue, threading
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.randn(64, 8)), batch_size=4)
+batches = queue.Queue(4)
+def fetch():
+    while True:
+        for batch in loader:
+            batches.put(batch)
+threading.Thread(target=fetch, daemon=True).start()
+"""
+LISTED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+batches = list(DataLoader(TensorDataset(torch.randn(64, 8)), batch_size=4))
+"""
+STEPS = """
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for i in range(1_000_000):
+    (x,) = BATCH
+    model(x).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PREFETCH + STEPS.replace("BATCH", "batches.get()"),
+        LISTED + STEPS.replace("BATCH", "batches[i % 16]"),
+    ],
+    ids=["thread", "list"],
+)
+def test_batches_that_are_fetched_ahead_tell_no_steps_a_batch(scripts, text):
+    script = scripts.facts(text)["script"]
+    lines = "\n".join(found_in_script(script, {"why_not": "", "real": [], "written_bytes": 0}))
+    assert "trains" in lines and "steps with each" not in lines and "a step every" not in lines

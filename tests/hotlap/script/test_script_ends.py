@@ -67,6 +67,8 @@ def test_a_loss_that_becomes_nan_is_diverged(scripts):
 def test_a_script_that_exits_at_once_by_itself(scripts):
     found = scripts.run(TRAINING + "train(2)\nimport os\nos._exit(0)")
     assert found.outcome == "crash"
+    assert "ended its process at once, as os._exit does, with exit code 0" in found.reason
+    assert "let it train for longer" in found.reason
 
 
 def test_an_error_that_it_catches_and_exits_with_is_named(scripts):

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.cgroup import cpu_quota, memory_limit
+from hotlap.cgroup import cpu_quota, memory_limit
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

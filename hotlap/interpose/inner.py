@@ -1,0 +1,77 @@
+"""Inner loaders: those that a dataset uses itself, within another loader's pass.
+
+Their batches become samples of the other one, and are no training data. They stay as the script
+made them, since a worker may have no workers of its own, and pins no memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch.utils.data import DataLoader
+
+from hotlap.settings import Settings
+
+CONTEXT = "multiprocessing_context"
+CONTEXT_KEPT = "_DataLoader__multiprocessing_context"
+"""Where a loader keeps it: the argument's own name is a property."""
+
+
+class Inner(threading.local):
+    """Knows in whose work this thread is: what else is used meanwhile is its dataset's own.
+
+    A loader's workers are forked within that, and so they know it too.
+    """
+
+    def __init__(self) -> None:
+        self._outer: Any = None
+
+    @contextlib.contextmanager
+    def of(self, outer: Any) -> Iterator[None]:
+        """Meanwhile `outer`, a loader as a rule, makes an iterator or draws samples."""
+        before, self._outer = self._outer, outer
+        try:
+            yield
+        finally:
+            self._outer = before
+
+    def has(self, loader: Any) -> bool:
+        """Whether `loader` is used within another one's work."""
+        return self._outer is not None and self._outer is not loader
+
+
+inner = Inner()
+
+
+class AsMade:
+    """Loaders with imposed arguments, as the script alone would have made them."""
+
+    def __init__(self) -> None:
+        self._attributes: WeakKeyDictionary[DataLoader[Any], dict[str, Any]] = WeakKeyDictionary()
+
+    def keep(self, loader: DataLoader[Any], own: Mapping[str, Any]) -> None:
+        """A loader was made; `own` are the script's values of what is imposed, with prefetch."""
+        attributes = dict(own)
+        if own["prefetch_factor"] is None and own.get("num_workers", loader.num_workers):
+            attributes["prefetch_factor"] = Settings.prefetch_factor  # as torch has it by itself
+        if CONTEXT in own:
+            context = attributes.pop(CONTEXT)
+            if isinstance(context, str):
+                context = multiprocessing.get_context(context)
+            attributes[CONTEXT_KEPT] = context
+        if "persistent_workers" in own:
+            attributes["_iterator"] = None  # what is kept has the imposed workers
+        self._attributes[loader] = attributes
+
+    def of(self, loader: DataLoader[Any]) -> dict[str, Any]:
+        """Its attributes that are imposed, with the script's values; empty if there are none."""
+        return self._attributes.get(loader, {})
+
+    def put_back(self, loader: DataLoader[Any]) -> None:
+        """Give it these values; not by setattr, which torch forbids for some."""
+        vars(loader).update(self._attributes.pop(loader, {}))

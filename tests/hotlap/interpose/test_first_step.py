@@ -1,0 +1,59 @@
+"""A script that trains with settings of another machine says so once, and runs on as ever."""
+
+import pytest
+
+from hotlap.machine import cpu_flags
+from hotlap.toolchain import BF16_FLAGS
+
+FROZEN = """\
+settings: {{optimizer_kernel: foreach, amp: {amp}}}
+provenance:
+  facts: {{device_name: NVIDIA H100, cores: 640, bf16: true}}
+  versions: {{torch: '1.0', cuda: '12.4'}}
+"""
+TRAINS = """\
+import sys
+import torch
+model = torch.nn.Linear(4, 1)
+for _ in range(2):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+print("trained")
+sys.exit(3)
+"""
+AUTOTUNE = 'import hotlap\nhotlap.autotune("frozen.yaml")\n'
+
+
+@pytest.mark.parametrize("way", ["run", "autotune"])
+def test_another_machine_is_told_once_on_standard_error(runs, way):
+    text = FROZEN.format(amp="none")
+    runs.file("frozen.yaml", text)
+    runs.file("train.py", (AUTOTUNE if way == "autotune" else "") + TRAINS)
+    done = runs.hotlap(text, "train.py") if way == "run" else runs.plain("train.py")
+    assert (done.returncode, done.stdout) == (3, "trained\n"), done.stderr
+    device, cores, torch = done.stderr.splitlines()
+    assert device.startswith("hotlap: the device was NVIDIA H100 when the settings were frozen and")
+    assert cores.startswith("hotlap: the number of usable cores was 640 when the settings were")
+    assert torch.startswith("hotlap: torch was 1.0 when")
+
+
+def test_bf16_on_a_cpu_without_instructions_for_it_is_told(runs):
+    runs.file("train.py", TRAINS)
+    done = runs.hotlap(FROZEN.format(amp="bf16"), "train.py")
+    assert done.stdout == "trained\n", done.stderr
+    assert ("ask for amp=bf16" in done.stderr) == (not BF16_FLAGS & cpu_flags())
+
+
+@pytest.mark.parametrize("closes", ["sys.stderr = None", "sys.stderr.close()"])
+def test_a_script_without_standard_error_goes_on(runs, closes):
+    runs.file("train.py", TRAINS.replace("import torch\n", f"import torch\n{closes}\n"))
+    done = runs.hotlap(FROZEN.format(amp="none"), "train.py")
+    assert (done.returncode, done.stdout) == (3, "trained\n"), done.stderr
+
+
+def test_one_that_never_trains_says_nothing_of_it(runs):
+    runs.file("train.py", "import torch\nprint(torch.cuda.is_initialized())\n")
+    done = runs.hotlap(FROZEN.format(amp="none"), "train.py")
+    assert done.stdout == "False\n" and "when the settings were frozen" not in done.stderr
