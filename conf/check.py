@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from conf import (
+    check_data,
     check_objective,
     check_paths,
     check_record,
@@ -71,6 +72,7 @@ def _subject(config: Common, sources: Sources) -> Iterator[Fault]:
         if config.script is not None or config.module is not None:
             return
     yield from check_workload.faults(config, sources)
+    yield from check_data.faults(config, sources)
 
 
 def _common(config: Common, sources: Sources) -> Iterator[Fault]:
