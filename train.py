@@ -30,8 +30,8 @@ def train(config: TrainConfig, text: str) -> int:
     """Do one full run; `text` is its config as YAML. Returns the exit code."""
     import reports
     import search_spaces
+    from hotlap.elsewhere import differences
     from hotlap.errors import HotlapError, UserInputError
-    from hotlap.frozen import differences
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
     from runners.process import ProcessRunner
@@ -155,12 +155,16 @@ def _earlier(path: Path) -> dict[str, Any]:
         UserInputError: It was changed, and is no such file any more.
     """
     from hotlap.errors import UserInputError
+    from hotlap.figures import unusable
 
     reason = "it needs `settings`, `provenance` and `frozen`, as the first session wrote them"
     try:
         kept = yaml.safe_load(path.read_text(encoding="utf-8"))
         if all(isinstance(kept[name], dict) for name in ("settings", "provenance")):
-            return {**kept, "frozen": kept["frozen"]}
+            wrong = [text for _, text in unusable(kept["provenance"])]
+            if not wrong:
+                return {**kept, "frozen": kept["frozen"]}
+            reason = "; ".join(wrong)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
     except (KeyError, TypeError):  # no mapping, or not this one

@@ -1,0 +1,120 @@
+"""Elsewhere: frozen settings on another machine, or for another workload, than they were proven on.
+
+They still train the same; but other settings may be better there, and nothing was promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hotlap.frozen import plain
+from hotlap.settings import Settings
+from hotlap.spoken import count
+
+MACHINE = {
+    "device_name": "the device",
+    "cpu": "the CPU",
+    "cores": "the number of usable cores",
+    "physical_cores": "the number of physical cores",
+    "nvidia_driver": "the NVIDIA driver",
+    "torch": "torch",
+    "torchvision": "torchvision",
+    "cuda": "CUDA",
+    "cudnn": "cuDNN",
+    "python": "Python",
+    "hotlap": "hotlap",
+}
+"""Facts on which the best settings depend, and what a sentence calls them."""
+
+HARDWARE = ("device_name", "cpu", "cores", "physical_cores")
+"""Facts that make it another machine. Rates of two versions of torch may well be compared."""
+
+WORKLOAD = ("model_digest", "batch_size", "batch_shapes", "dataset_kind", "optimizer")
+"""Facts that make it another workload (see hotlap/structure.py)."""
+
+VARYING = "dimensions"
+"""How shapes of batches end that vary, and so tell nothing of a single batch."""
+
+ON_CORES = {"num_workers": "loader worker", "intraop_threads": "thread"}
+"""Settings that count what runs on the cores at once, and what one of these is."""
+
+
+def differences(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
+    """Sentences that say how this machine differs from the one the settings were frozen on.
+
+    Args:
+        provenance: A frozen file's; its `facts` and `versions` are compared.
+        facts: This machine's: the tuner's machine facts and those of
+            `hotlap.inspect_workload.facts`, in one mapping or in a mapping of mappings.
+    """
+    then = {**_flat(provenance.get("facts") or {}), **_flat(provenance.get("versions") or {})}
+    now = _flat(facts)
+    found: dict[str, str] = {}
+    for name, words in MACHINE.items():
+        if name in then and name in now and plain(then[name]) != plain(now[name]):
+            old, new = _words(then[name]), _words(now[name])
+            pair = f"was {old} when the settings were frozen and is {new} here"
+            # Without a GPU the device's name is the CPU's: one sentence is enough.
+            found.setdefault(pair, f"{words} {pair}; they work, but may no longer be the best")
+    return list(found.values())
+
+
+def made_for(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What else the figures of a frozen file were measured on; empty if nothing is known to differ.
+
+    Args:
+        provenance: The frozen file's; its `facts` are compared.
+        facts: Those known here, of the machine and of the workload.
+    """
+    then, now = _flat(provenance.get("facts") or {}), _flat(facts)
+    places = {"another machine": HARDWARE, "another workload": WORKLOAD}
+    found = [at for at, names in places.items() if any(_differs(n, then, now) for n in names)]
+    return " and ".join(found)
+
+
+def crowding(settings: Settings, provenance: Mapping[str, Any], cores: int, path: str) -> str:
+    """The sentence for settings that start more than the cores here can run at once, or "".
+
+    On as many cores as they were proven on they are as they should be: samples may wait.
+
+    Args:
+        settings: What is going to be in force.
+        provenance: The frozen file's.
+        cores: Usable ones here.
+        path: The frozen file, as it is typed.
+    """
+    then = _flat(provenance.get("facts") or {}).get("cores")
+    many = {name: getattr(settings, name) or 0 for name in ON_CORES}
+    many = {name: n for name, n in many.items() if n > cores}
+    if then == cores or not many:
+        return ""
+    told = " and ".join(count(n, ON_CORES[name]) for name, n in many.items())
+    chosen = (
+        f"they were chosen for {then}" if then else "nothing says for how many they were chosen"
+    )
+    cure = " ".join(f"settings.{name}={cores}" for name in many)
+    return (
+        f"{told} on {count(cores, 'core')}: {chosen}; unless samples wait for a disk or a network, "
+        f"type settings={path} {cure}, or tune on this machine"
+    )
+
+
+def _differs(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    if name not in then or name not in now:
+        return False
+    old, new = plain(then[name]), plain(now[name])
+    varies = name == "batch_shapes" and VARYING in f"{old} {new}"
+    return bool(old != new) and not varies
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    flat = dict(facts)
+    for value in facts.values():
+        if isinstance(value, Mapping):
+            flat.update(value)
+    return flat
+
+
+def _words(value: Any) -> str:
+    return "absent" if value in (None, "") else str(value)
