@@ -110,9 +110,8 @@ class _InFull(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(
-                None, None, f"`*{event.anchor}` stands for what is said elsewhere", event.start_mark
-            )
+            told = f"`*{event.anchor}` stands for what is said elsewhere; write it out here"
+            raise yaml.composer.ComposerError(None, None, told, event.start_mark)
         return super().compose_node(parent, index)
 
 
