@@ -30,7 +30,7 @@ def train(config: TrainConfig, text: str) -> int:
     """Do one full run; `text` is its config as YAML. Returns the exit code."""
     import reports
     import search_spaces
-    from hotlap.elsewhere import elsewhere
+    from hotlap.elsewhere import crowding, differences, made_for
     from hotlap.errors import HotlapError, UserInputError
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
@@ -104,21 +104,27 @@ def train(config: TrainConfig, text: str) -> int:
         tracker.run_started(record)
         frozen = config.frozen or "default"
         console.print(f"full run of {name} in {folder}, settings {frozen}", soft_wrap=True)
+        known = dict(machine)  # and what the training process says of itself
         with (
             ProcessRunner(config.runner.preload) as runner,
             reports.TrainingProgress(console, config.epochs, promised) as progress,
         ):
+            many = crowding(settings, config.provenance, machine["cores"], shlex.quote(frozen))
+            if config.frozen and many:
+                progress.note(many)
 
             def watch(event: dict[str, Any]) -> bool:
+                known.update(event.get("facts", {}))
                 if event["event"] == "environment" and config.frozen:
-                    facts = {**machine, **event["facts"]}
-                    for line in elsewhere(config.provenance, facts, settings.amp):
+                    for line in differences(config.provenance, known, settings.amp):
                         progress.note(line)
                 elif event["event"] == "environment" and not resume:
                     key = job_key(workload, args, config.import_path)
                     bank = bank_folder(config.bank.name, config.bank.path)
-                    if line := offer(bank, key, {**machine, **event["facts"]}):
+                    if line := offer(bank, key, known):
                         progress.note(line)
+                if "facts" in event and (other := made_for(config.provenance, known)):
+                    progress.promised_for(other)
                 if event["event"] == "step":
                     numbers = {key: event[key] for key in ("loss", "samples_per_s")}
                     tracker.run_metrics(event["step"], numbers)
@@ -156,12 +162,16 @@ def _earlier(path: Path) -> dict[str, Any]:
         UserInputError: It was changed, and is no such file any more.
     """
     from hotlap.errors import UserInputError
+    from hotlap.figures import unusable
 
     reason = "it needs `settings`, `provenance` and `frozen`, as the first session wrote them"
     try:
         kept = yaml.safe_load(path.read_text(encoding="utf-8"))
         if all(isinstance(kept[name], dict) for name in ("settings", "provenance")):
-            return {**kept, "frozen": kept["frozen"]}
+            wrong = [text for _, text in unusable(kept["provenance"])]
+            if not wrong:
+                return {**kept, "frozen": kept["frozen"]}
+            reason = "; ".join(wrong)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
     except (KeyError, TypeError):  # no mapping, or not this one

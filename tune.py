@@ -19,7 +19,7 @@ import conf.interrupt  # noqa: E402, F401, I001  before the imports that take lo
 
 import shlex  # noqa: E402
 import sys  # noqa: E402
-from dataclasses import asdict  # noqa: E402
+from dataclasses import asdict, replace  # noqa: E402
 from datetime import datetime  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING  # noqa: E402
@@ -240,7 +240,6 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]
         frozen = studies.freeze(files, name, found.proof, origin, earlier)
         path = frozen.path
-        counts = bank.keep(found, name, origin)
         n_outcomes = search.n_outcomes()
         result = reports.result_of(
             found,
@@ -262,8 +261,10 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
             script="" if script is None else shlex.join(run_words(config.words)),
-            bank=counts,
         )
+        # The result first: the bank's folder is others' too, and may keep this study waiting.
+        reports.write_json(result, folder / "result.json")
+        result = replace(result, bank=bank.keep(found, name, origin))
         reports.write_json(result, folder / "result.json")
         files = [path, folder / "config.yaml", folder / "result.json"]
         tracker.study_ended(reports.ended_record(study, "finished", result), files)

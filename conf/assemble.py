@@ -24,6 +24,7 @@ from conf.merge import merge
 from conf.overrides import apply
 from conf.session import SCHEMAS, Session
 from conf.sources import ConfigFile, shown
+from hotlap.frozen import compose
 
 UNREADABLE = (UnicodeDecodeError, OSError)
 """What Hydra lets through of a file that is no text in UTF-8, or not this user's to read."""
@@ -42,7 +43,7 @@ def assemble(
             choices.append(override)
         elif not chooses(override, session.groups):
             values.append(override)
-        elif fault := choice_fault(override, session.groups):
+        elif fault := choice_fault(override, session.groups) or _not_in_full(session, override):
             faults.append(fault)
         else:
             choices.append(override)
@@ -53,6 +54,22 @@ def assemble(
     for override in values:
         faults += apply(config, override, session.groups, others)
     return config, files, faults
+
+
+def _not_in_full(session: Session, override: Override) -> Fault | None:
+    """An option of `settings` with aliases: Hydra would write out all that they stand for."""
+    if override.key_or_group != "settings":
+        return None
+    path = session.find(f"settings/{override.value()}")
+    if path is None:
+        return None
+    try:
+        compose(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        return _as_hydra_says(error, shown(path), "settings")
+    except UNREADABLE:  # told with the other files
+        return None
+    return None
 
 
 def _chosen(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from conf import (
+    check_data,
     check_objective,
     check_paths,
     check_record,
@@ -35,6 +36,7 @@ from conf.schema import Common, TrainConfig, TuneConfig
 from conf.sources import Sources
 from hotlap import settings as known
 from hotlap.errors import UserInputError
+from hotlap.figures import unusable
 from search_spaces.knob import NUMERICS
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
@@ -71,6 +73,7 @@ def _subject(config: Common, sources: Sources) -> Iterator[Fault]:
         if config.script is not None or config.module is not None:
             return
     yield from check_workload.faults(config, sources)
+    yield from check_data.faults(config, sources)
 
 
 def _common(config: Common, sources: Sources) -> Iterator[Fault]:
@@ -82,6 +85,13 @@ def _common(config: Common, sources: Sources) -> Iterator[Fault]:
     for name, value in config.settings.items():
         if name in known.NAMES and beyond(value):
             yield _setting(name, f"; at most {MOST_COUNT}", repr(value)[:40], sources)
+    for key, text in unusable(config.provenance):
+        yield sources.fault(
+            f"provenance.{key}",
+            what=text,
+            right="as tune.py has written it, or no such line: then nothing is promised",
+            cure="the line again, in the file of the settings",
+        )
     for group in NAMED:
         if hasattr(config, group):
             yield from _name(group, getattr(config, group).name, sources)

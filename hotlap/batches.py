@@ -61,6 +61,18 @@ def has_image_rank(tensor: torch.Tensor) -> bool:
     return tensor.dim() == 4 and tensor.layout == torch.strided and not tensor.is_nested
 
 
+def tensors(batch: Any) -> Iterator[torch.Tensor]:
+    """All tensors in `batch`, in order."""
+    if isinstance(batch, torch.Tensor):
+        yield batch
+    elif hasattr(batch, "items"):
+        for value in batch.values():
+            yield from tensors(value)
+    elif isinstance(batch, (list, tuple, set)):
+        for value in batch:
+            yield from tensors(value)
+
+
 def pieces(batch: Any, n_samples: int, n: int) -> Iterator[Any]:
     """Cut `batch` of `n_samples` along dimension 0 into pieces of at most `n` samples.
 

@@ -1,7 +1,7 @@
-"""Frozen settings on another machine than the one they were frozen on: what is said of it.
+"""Elsewhere: frozen settings on another machine, or for another workload, than they were proven on.
 
-They work there, but may no longer be the best. `train.py`, `python -m hotlap run` and
-`hotlap.autotune` say so in the same words. No torch here.
+They still train the same; but other settings may be better there, and nothing was promised.
+`train.py`, `python -m hotlap run` and `hotlap.autotune` say so in the same words. No torch here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hotlap.frozen import plain
+from hotlap.settings import Settings
+from hotlap.spoken import count
 
 MACHINE = {
     "device_name": "the device",
@@ -26,8 +28,20 @@ MACHINE = {
 }
 """Facts on which the best settings depend, and what a sentence calls them."""
 
+HARDWARE = ("device_name", "cpu", "cores", "physical_cores")
+"""Facts that make it another machine. Rates of two versions of torch may well be compared."""
 
-def elsewhere(
+WORKLOAD = ("model_digest", "batch_size", "batch_shapes", "dataset_kind", "optimizer")
+"""Facts that make it another workload (see hotlap/structure.py)."""
+
+VARYING = "dimensions"
+"""How shapes of batches end that vary, and so tell nothing of a single batch."""
+
+ON_CORES = {"num_workers": "loader worker", "intraop_threads": "thread"}
+"""Settings that count what runs on the cores at once, and what one of these is."""
+
+
+def differences(
     provenance: Mapping[str, Any], facts: Mapping[str, Any], amp: str | None
 ) -> list[str]:
     """Sentences that say how this machine differs from the one the settings were frozen on.
@@ -54,6 +68,54 @@ def elsewhere(
             "instructions for it: torch computes it in another way, which may be far slower"
         )
     return list(found.values())
+
+
+def made_for(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What else the figures of a frozen file were measured on; empty if nothing is known to differ.
+
+    Args:
+        provenance: The frozen file's; its `facts` are compared.
+        facts: Those known here, of the machine and of the workload.
+    """
+    then, now = _flat(provenance.get("facts") or {}), _flat(facts)
+    places = {"another machine": HARDWARE, "another workload": WORKLOAD}
+    found = [at for at, names in places.items() if any(_differs(n, then, now) for n in names)]
+    return " and ".join(found)
+
+
+def crowding(settings: Settings, provenance: Mapping[str, Any], cores: int, path: str) -> str:
+    """The sentence for settings that start more than the cores here can run at once, or "".
+
+    On as many cores as they were proven on they are as they should be: samples may wait.
+
+    Args:
+        settings: What is going to be in force.
+        provenance: The frozen file's.
+        cores: Usable ones here.
+        path: The frozen file, as it is typed.
+    """
+    then = _flat(provenance.get("facts") or {}).get("cores")
+    many = {name: getattr(settings, name) or 0 for name in ON_CORES}
+    many = {name: n for name, n in many.items() if n > cores}
+    if then == cores or not many:
+        return ""
+    told = " and ".join(count(n, ON_CORES[name]) for name, n in many.items())
+    chosen = (
+        f"they were chosen for {then}" if then else "nothing says for how many they were chosen"
+    )
+    cure = " ".join(f"settings.{name}={cores}" for name in many)
+    return (
+        f"{told} on {count(cores, 'core')}: {chosen}; unless samples wait for a disk or a network, "
+        f"type settings={path} {cure}, or tune on this machine"
+    )
+
+
+def _differs(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    if name not in then or name not in now:
+        return False
+    old, new = plain(then[name]), plain(now[name])
+    varies = name == "batch_shapes" and VARYING in f"{old} {new}"
+    return bool(old != new) and not varies
 
 
 def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from hotlap.errors import FrozenFileError
+from hotlap.figures import unusable
 from hotlap.job import write_text
 from hotlap.settings import NAMES, Settings, faults, near
 
@@ -63,8 +64,7 @@ def load_frozen(path: str | Path) -> Frozen:
         FrozenFileError: The file cannot be read; all mistakes at once, each with its line.
     """
     path = Path(path)
-    node = _compose(path)
-    values: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    node, values = _read(path)
     wrong = list(_mistakes(node, values))
     if wrong:
         lines = "\n".join(f"  {path}:{line}: {text}" for line, text in sorted(wrong))
@@ -101,7 +101,32 @@ def _on_one_line(command: str) -> str:
     return "".join(c if c.isprintable() else f"'${ascii(c)}'" for c in command)
 
 
-def _compose(path: Path) -> yaml.MappingNode:
+class _InFull(yaml.SafeLoader):
+    """Refuses aliases (`*name`): with them a kilobyte stands for more than any memory holds.
+
+    Whoever copies, checks or writes the values would write all of it out; a frozen file needs none.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            told = f"`*{event.anchor}` stands for what is said elsewhere; write it out here"
+            raise yaml.composer.ComposerError(None, None, told, event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def compose(text: str) -> yaml.Node | None:
+    """The nodes of a frozen file's text, without values: the first thing that is done with it.
+
+    Raises:
+        yaml.YAMLError: It is no YAML, or does not say everything in full.
+    """
+    node: yaml.Node | None = yaml.compose(text, Loader=_InFull)
+    return node
+
+
+def _read(path: Path) -> tuple[yaml.MappingNode, dict[str, Any]]:
+    """What is in a file, with its lines and as values; of one and the same reading."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -114,8 +139,8 @@ def _compose(path: Path) -> yaml.MappingNode:
             f"the frozen settings file {path} cannot be read: {error}; it has to be a text file"
         ) from None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        yaml.safe_load(text)
+        node = compose(text)
+        values = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -131,7 +156,7 @@ def _compose(path: Path) -> yaml.MappingNode:
             f"{path}:1: the file is {what}; it has to begin with `settings:` and below it, "
             "indented, lines like `num_workers: 4`"
         )
-    return node
+    return node, values
 
 
 def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
@@ -147,35 +172,29 @@ def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tup
     if not isinstance(origin, Mapping):
         yield lines["provenance"], "`provenance` has to hold lines like `speedup: 1.7`"
     else:
-        yield from _unusable(origin, lines["provenance"] if origin else 1)
+        within = _below(node, "provenance")
+        for name, text in unusable(origin):
+            yield within[name] if name in within else lines["provenance"], text
     settings = values.get("settings") or {}
     if not isinstance(settings, Mapping):
         yield lines["settings"], "`settings` has to hold lines like `num_workers: 4`, indented"
         return
-    inner = next((v for k, v in node.value if k.value == "settings"), None)
-    places: dict[Any, int] = {}
-    if isinstance(inner, yaml.MappingNode):
+    if (inner := _inner(node, "settings")) is not None:
         yield from _repeated(inner)
-        places = _lines(inner)
+    within = _below(node, "settings")
     for name, text in faults(settings).items():
-        yield places[name] if name in places else lines["settings"], text
+        yield within[name] if name in within else lines["settings"], text
 
 
-def _unusable(origin: Mapping[str, Any], line: int) -> Iterator[tuple[int, str]]:
-    """What is wrong with the parts of the provenance that are read again."""
-    for name in ("facts", "versions"):
-        if not isinstance(origin.get(name) or {}, Mapping):
-            yield line, f"provenance.{name} has to hold lines like `torch: 2.9.0`"
-    rates = {name: origin.get(name) for name in ("samples_per_s", "speedup")}
-    for name in ("samples_per_s_ci95", "speedup_ci95"):
-        interval = origin.get(name)
-        if isinstance(interval, list) and len(interval) == 2:
-            rates |= {f"{name}[0]": interval[0], f"{name}[1]": interval[1]}
-        elif interval is not None:
-            yield line, f"provenance.{name} has to hold two numbers"
-    for name, rate in rates.items():
-        if rate is not None and (isinstance(rate, bool) or not isinstance(rate, (int, float))):
-            yield line, f"provenance.{name} is {rate!r}; it has to be a number"
+def _inner(node: yaml.MappingNode, name: str) -> yaml.MappingNode | None:
+    inner = next((value for key, value in node.value if key.value == name), None)
+    return inner if isinstance(inner, yaml.MappingNode) else None
+
+
+def _below(node: yaml.MappingNode, name: str) -> dict[Any, int]:
+    """The line of each key that stands below the key `name`."""
+    inner = _inner(node, name)
+    return {} if inner is None else _lines(inner)
 
 
 def _lines(node: yaml.MappingNode) -> dict[Any, int]:

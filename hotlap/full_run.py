@@ -8,8 +8,8 @@ A checkpoint is written aside and renamed: every `checkpoint_every_s` seconds, a
 when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes
 from its own seed, and the batches that were trained on are drawn again and passed over.
 
-Events: `step` (each second or so), `epoch`, `checkpoint`, and at the end `trained`; hotlap/job.py
-says what is in them.
+Events: `batch` (once), `step` (each second or so), `epoch`, `checkpoint`, and at the end `trained`;
+hotlap/job.py says what is in them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ import numpy as np
 import torch
 
 from hotlap.aside import aside
+from hotlap.batches import tensors
 from hotlap.errors import Diverged, NoBatch, UserInputError
 from hotlap.job import EventLog, Job
 from hotlap.room import no_room
 from hotlap.stopping import deafen, on_stop
+from hotlap.structure import batch_shapes
 from hotlap.workload import Workload
 
 if TYPE_CHECKING:
@@ -158,6 +160,8 @@ class FullRun:
             position.step_in_epoch += 1
             if position.steps == 1 or i == skip and skip:
                 _finite(loss)  # waits for the device: the first step is start-up
+                if position.steps == 1:  # the batch with which a run goes on may be a smaller one
+                    self._tell("batch", facts={"batch_shapes": batch_shapes([[*tensors(batch)]])})
                 meter.begin()
                 continue
             meter.samples += self._workload.count(batch)

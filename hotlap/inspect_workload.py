@@ -20,7 +20,7 @@ from torch.utils.data import IterableDataset
 
 from hotlap import toolchain
 from hotlap.apply import Applied, apply
-from hotlap.batches import has_image_rank, to_device
+from hotlap.batches import has_image_rank, tensors, to_device
 from hotlap.errors import NoBatch
 from hotlap.inspect_data import data_facts
 from hotlap.kernels import accepted, set_kernel
@@ -137,10 +137,10 @@ def _data(workload: Workload, applied: Applied, batches: list[Any]) -> dict[str,
         **({} if resident else data_facts(workload)),
         "sample_cpu_s": cpu_s,
         "sample_wall_s": wall_s,
-        "batch_bytes": sum(t.numel() * t.element_size() for t in _tensors(batches[0])),
-        "batch_shapes": batch_shapes([list(_tensors(b)) for b in batches]),
+        "batch_bytes": sum(t.numel() * t.element_size() for t in tensors(batches[0])),
+        "batch_shapes": batch_shapes([list(tensors(b)) for b in batches]),
         "dataset_kind": dataset_kind(workload.dataset),
-        "shapes_vary": len({tuple(t.shape for t in _tensors(b)) for b in batches}) > 1,
+        "shapes_vary": len({tuple(t.shape for t in tensors(b)) for b in batches}) > 1,
     }
 
 
@@ -221,14 +221,3 @@ def _samples(dataset: Any) -> Iterator[Any]:
     if isinstance(dataset, IterableDataset):
         return iter(dataset)
     return (dataset[i] for i in range(len(dataset)))
-
-
-def _tensors(batch: Any) -> Iterator[torch.Tensor]:
-    if isinstance(batch, torch.Tensor):
-        yield batch
-    elif hasattr(batch, "items"):
-        for value in batch.values():
-            yield from _tensors(value)
-    elif isinstance(batch, (list, tuple, set)):
-        for value in batch:
-            yield from _tensors(value)

@@ -16,7 +16,9 @@ clock in all processes of the machine):
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe";
               device_uuid
-    environment  facts: versions and device of a full run (see hotlap/toolchain.py)
+    environment  facts of a full run: versions and device (see hotlap/toolchain.py), and what tells
+              its workload from others
+    batch     facts: batch_shapes of a full run's first batch (see hotlap/structure.py)
     warmup    a block before the window: like `block`
     warm      warmup_s, reason ("settled", "cap", or "ended" with the script itself), compile_s
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,

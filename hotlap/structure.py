@@ -9,15 +9,29 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from hotlap.inspect_data import parts
 
+if TYPE_CHECKING:
+    from hotlap.apply import Applied
+    from hotlap.workload import Workload
+
 DIGITS = 16
 """Hexadecimal digits of a digest: two workloads of one person never share one by chance."""
+
+
+def identity(workload: Workload, applied: Applied) -> dict[str, Any]:
+    """What tells a workload from others before its first batch, as `inspect_workload` has it."""
+    return {
+        "batch_size": workload.batch_size,
+        "dataset_kind": dataset_kind(workload.dataset),
+        "optimizer": type(applied.optimizer).__name__,
+        "model_digest": model_digest(applied.model),
+    }
 
 
 def model_digest(model: nn.Module) -> str:

@@ -107,10 +107,10 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
     )
     if job.kind == "full_run":
         from hotlap.full_run import train
+        from hotlap.structure import identity
 
         versions, device = toolchain.versions(), toolchain.device_facts(applied.device)
-        emit("environment", facts={**versions, **device})
-
+        emit("environment", facts={**versions, **device, **identity(workload, applied)})
         train(workload, applied, job, emit)
         return
     if job.kind == "losses":

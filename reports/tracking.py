@@ -174,8 +174,9 @@ def ended_record(study: str, state: str, result: Result | None = None, reason: s
         metrics["baseline_run_time_s"] = result.baseline.run_time.value
     if result.found_better and winner.speedup is not None:
         metrics |= _with_ends("speedup", winner.speedup)
-    if result.expert is not None and result.expert.speedup is not None:
-        metrics["expert_speedup"] = result.expert.speedup.value
+    expert = None if result.expert is None else result.expert.speedup
+    if expert is not None and expert.known:  # a metric without its ends would pass for proven
+        metrics |= _with_ends("expert_speedup", expert)
     return {
         **record,
         "changed": winner.settings.changed(),

@@ -100,8 +100,17 @@ class TrainingProgress:
         """Something worth a line."""
         self._console.print(f"  {text}", style="yellow", soft_wrap=True, highlight=False)
 
+    def promised_for(self, other: str) -> None:
+        """What was promised holds for `other` ("another machine"): told, and compared no more."""
+        if self._promised:
+            self.note(
+                f"the promised {number(self._promised)} samples/s were measured on {other}, so "
+                "this run is not compared with them; tune.py here makes a promise for it"
+            )
+        self._promised = None
+
     def end(self, trained: Mapping[str, Any], interval: tuple[float, float] | None) -> None:
-        """The last event's numbers beside the promised ones."""
+        """The last event's numbers beside the promised ones, if those hold here."""
         rate = trained["samples_per_s"]
         text = (
             f"trained {trained['steps']} steps in all; {trained['samples']} samples after this "

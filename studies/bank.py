@@ -128,20 +128,17 @@ class Bank:
     def refute(self, entry: Entry, date: str) -> None:
         """Mark an entry that no longer proves itself: it is no hit, no start and no offer any more.
 
-        It stays in its file, which the next winner of such a study replaces. Where somebody has
-        replaced or removed the entry meanwhile, nothing is marked.
+        All copies of it are marked, whatever their files are called. It stays in its file, which
+        the next winner of such a study replaces. Where somebody has replaced or removed the entry
+        meanwhile, nothing is marked.
 
         Raises:
             OSError: The folder cannot be written, or its lock is held for too long.
         """
         with self._locked():
-            try:
-                now = Entry.read(entry.path)  # by its file: copies have the same key
-            except NoEntry:
-                return
-            if now.is_same(entry):
-                more = {"bank": {**now.provenance["bank"], "refuted": date}}
-                frozen.dump(now.path, now.settings, {**now.provenance, **more})
+            for copy in [one for one in self.entries() if one.is_same(entry)]:
+                more = {"bank": {**copy.provenance["bank"], "refuted": date}}
+                frozen.dump(copy.path, copy.settings, {**copy.provenance, **more})
 
     def _tell(self, path: Path, text: str) -> None:
         if path not in self._told:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hotlap.errors import FrozenFileError
+from hotlap.figures import number
 from hotlap.frozen import load_frozen, plain
 from hotlap.settings import Settings
-from studies.fingerprints import machine_of, number, workload_of
+from studies.fingerprints import machine_of, workload_of
 from studies.goal import Goal
 
 MOST_BYTES = 1 << 20

@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hotlap.figures import number
+
 MACHINE = (
     "device_name",
     "cpu",
@@ -69,17 +71,6 @@ def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
 
 def _doublings(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> float:
     return math.log2((1 + _size(one, name)) / (1 + _size(other, name)))
-
-
-def number(value: Any) -> float | None:
-    """A finite number as a float; None for all else, a whole number too large for one included."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
 
 
 def _size(facts: Mapping[str, Any], name: str) -> float:

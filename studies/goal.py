@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from hotlap.figures import number
 from hotlap.settings import Settings
-from studies.fingerprints import DIGITS, number
+from studies.fingerprints import DIGITS
 
 THOROUGH = 2.0
 """A study with more than so many times an entry's budget, or trials, was meant to find more."""
@@ -92,11 +93,12 @@ class Goal:
             fits = [
                 isinstance(goal.objective, str),
                 *(isinstance(part, dict) for part in parts),
+                *(_is_searched(part) for part in goal.knobs.values()),
                 number(goal.budget_s) is not None,
                 goal.n_trials is None or isinstance(goal.n_trials, int),
                 goal.n_trials is None or number(goal.n_trials) is not None,
             ]
-        except TypeError as error:
+        except (TypeError, AttributeError) as error:
             raise ValueError(f"its goal cannot be read: {error}") from None
         if not all(fits):
             raise ValueError("its goal has values of a wrong type")
@@ -134,12 +136,17 @@ class Goal:
         return bool(self.knobs.get(name) == AUTO)
 
 
+def _is_searched(values: Any) -> bool:
+    """Whether this is what a knob was searched over: choices, numbers `low` to `high`, or auto."""
+    if isinstance(values, dict):
+        return all(type(values.get(end)) is int for end in ("low", "high"))
+    return isinstance(values, list) or bool(values == AUTO)
+
+
 def _holds(tried: Any, wanted: Any) -> bool:
     """Whether all values that are `wanted` of a knob were among those that were `tried`."""
     if isinstance(tried, list) and isinstance(wanted, list):
         return all(value in tried for value in wanted)
     if isinstance(tried, dict) and isinstance(wanted, dict):
-        low, high = (tried.get(end) for end in ("low", "high"))
-        numbers = isinstance(low, int) and isinstance(high, int)
-        return numbers and bool(low <= wanted["low"] and wanted["high"] <= high)
+        return bool(tried["low"] <= wanted["low"] and wanted["high"] <= tried["high"])
     return bool(tried == wanted)

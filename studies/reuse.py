@@ -102,6 +102,7 @@ class Reuse:
         self._space = space
         self._anyway = {settings.key() for settings in anyway}
         self._refuse = refuse
+        self._note = note
         self.known = self._looked_up()
 
     def keep(self, found: Found, workload: str, origin: Mapping[str, Any]) -> dict[str, int]:
@@ -113,23 +114,34 @@ class Reuse:
             origin: What else belongs to the provenance: facts, versions, commit, study, date.
 
         Returns:
-            Nothing without a bank, or if it cannot be written, which is told.
+            Nothing without a bank, or if it cannot be written or read, which is told. Whatever goes
+            wrong with it, the study keeps its result.
         """
         if self._bank is None:
             return {}
-        outcome = "unsatisfied"
         try:
-            if found.again:
-                outcome = "hit"
-            elif found.proof.found_better:
-                outcome = self._stored(self._bank, found, workload, origin)
-            hit = self.known.hit
-            if hit is not None and _failed(hit, found):
-                self._bank.refute(hit, str(origin["date"]))  # unless it has been replaced
+            outcome = self._given(self._bank, found, workload, origin)
         except OSError as error:
             self._bank.unwritable(error)
             return {}
+        except Exception as error:  # noqa: BLE001  a folder that others fill may hold anything
+            self._note(
+                f"the bank {self._bank.path} has not got what this study found "
+                f"({type(error).__name__}: {error}); the result stands all the same. Name another "
+                "folder with bank.path=, or go without with bank=none"
+            )
+            return {}
         return {name: int(name == outcome) for name in OUTCOMES}
+
+    def _given(self, bank: Bank, found: Found, workload: str, origin: Mapping[str, Any]) -> str:
+        outcome, hit = "unsatisfied", self.known.hit
+        if found.again:
+            outcome = "hit"
+        elif found.proof.found_better:
+            outcome = self._stored(bank, found, workload, origin)
+        if hit is not None and _failed(hit, found):
+            bank.refute(hit, str(origin["date"]))  # unless it has been replaced
+        return outcome
 
     def _stored(self, bank: Bank, found: Found, workload: str, origin: Mapping[str, Any]) -> str:
         proof, hit = found.proof, self.known.hit

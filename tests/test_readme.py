@@ -40,12 +40,14 @@ def cwd(tmp_path, monkeypatch):
         folder = tmp_path / "outputs" / name / "TIME"
         folder.mkdir(parents=True)
         dump(folder / "frozen.yaml", Settings(num_workers=2), {"samples_per_s": 1.0})
+    (tmp_path / "images" / "cats").mkdir(parents=True)
     return tmp_path
 
 
 def run(line, primary):
     """The config of each job that the command starts, and its exit code."""
-    words = shlex.split(line.replace("<time>", "TIME"), comments=True)[2:]
+    line = line.replace("<time>", "TIME").replace("/data/imagenet/train", "images")
+    words = shlex.split(line, comments=True)[2:]
     started = []
 
     def task(config, text):

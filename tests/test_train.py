@@ -13,7 +13,9 @@ import pytest
 import torch
 
 from hotlap.frozen import dump
+from hotlap.job import Job
 from hotlap.settings import Settings
+from search_spaces import machine_facts
 from tests.conftest import ROOT
 
 WORDS = ["+model=digits_mlp", "tracking=none", "runner.preload=[torch]"]
@@ -224,11 +226,52 @@ def test_a_damaged_frozen_file_is_an_error_that_names_the_line(tmp_path):
 
 def test_a_frozen_file_of_another_machine_says_what_differs(tmp_path):
     provenance = {"samples_per_s": 1.0, "facts": {"cores": 640}, "versions": {"torch": "1.0"}}
-    dump(tmp_path / "frozen.yaml", Settings(), provenance)
+    cores = machine_facts()["cores"]
+    dump(tmp_path / "frozen.yaml", Settings(num_workers=cores + 1), provenance)
     done = train(tmp_path, "settings=./frozen.yaml", "max_steps=3")
     assert done.returncode == 0
     assert "the number of usable cores was 640" in done.stdout
     assert "torch was 1.0" in done.stdout
+    assert f"{cores + 1} loader workers on {cores} core" in done.stdout
+    assert f"type settings={tmp_path}/frozen.yaml settings.num_workers={cores}" in done.stdout
+    assert "measured on another machine, so this run is not compared" in done.stdout
+    assert "of promised" not in done.stdout and "promised:" not in done.stdout
+
+
+@pytest.fixture
+def probed(runner, tmp_path):
+    """A frozen file of this machine and this very workload."""
+    own = {"dataset": "hotlap.zoo.digits.digits"}
+    job = Job(
+        "hotlap.zoo.mlp.digits_mlp", {"data": own, "batch_size": 64, "width": 64}, kind="probe"
+    )
+    run = runner.run(job, tmp_path / "probe", lambda event: False, 120)
+    facts = next(event["facts"] for event in run.events if event["event"] == "facts")
+    path = tmp_path / "frozen.yaml"
+    dump(path, Settings(), {"samples_per_s": 9.0, "facts": {**machine_facts(), **facts}})
+    return path, facts
+
+
+def test_a_promise_for_another_workload_is_not_compared_with(tmp_path, probed):
+    path, facts = probed
+    for word, same in (("model.batch_size=32", False), ("model.width=8", False), ("seed=3", True)):
+        done = train(tmp_path, f"settings={path}", word, "bank=none")
+        assert done.returncode == 0, done.stderr
+        assert ("promised: " in done.stdout) is same, done.stdout
+        assert ("measured on another workload, so" in done.stdout) is not same
+    last = max(tmp_path.glob("outputs/digits_mlp/full-*"), key=os.path.getmtime)
+    events = [json.loads(line) for line in (last / "events.jsonl").read_text().splitlines()]
+    (batch,) = [event["facts"] for event in events if event["event"] == "batch"]
+    assert batch == {"batch_shapes": facts["batch_shapes"]}
+
+
+def test_a_spoilt_figure_is_told_before_the_run_begins(tmp_path):
+    path = tmp_path / "frozen.yaml"
+    dump(path, Settings(), {"samples_per_s": 5000.0, "samples_per_s_ci95": [None, 6000.0]})
+    done = train(tmp_path, f"settings={path}")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "provenance.samples_per_s_ci95[0] is None; it has to be a number" in done.stderr
+    assert not (tmp_path / "outputs").exists()
 
 
 def test_a_missing_checkpoint_is_said(tmp_path):
@@ -249,7 +292,8 @@ def test_a_run_goes_on_from_the_home_folder_with_settings_that_can_be_read(tmp_p
     done = go_on()
     assert done.returncode == 0, done.stderr
     assert checkpoint(tmp_path)["position"]["steps"] == 5
-    for edited in ("settings: {num_workers: 0}", "- a list", "a: [", "settings: 3"):
+    spoilt = "{settings: {}, frozen: null, provenance: {samples_per_s: .nan}}"
+    for edited in ("settings: {num_workers: 0}", "- a list", "a: [", "settings: 3", spoilt):
         (folder / "config.yaml").write_text(edited)
         done = go_on()
         assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr

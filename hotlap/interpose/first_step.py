@@ -14,7 +14,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from hotlap import toolchain
-from hotlap.elsewhere import elsewhere
+from hotlap.elsewhere import differences
 from hotlap.frozen import Frozen
 from hotlap.interpose.imposed import Imposed
 from hotlap.machine import nvidia_driver
@@ -36,7 +36,7 @@ def tell_elsewhere(frozen: Frozen, imposed: Imposed, cpu: dict[str, Any]) -> Non
             return
         said = True
         facts = {**cpu, **_facts(optimizer)}
-        for line in elsewhere(frozen.provenance, facts, imposed.value("amp")):
+        for line in differences(frozen.provenance, facts, imposed.value("amp")):
             with contextlib.suppress(OSError, ValueError):  # the script has closed it
                 if sys.stderr is not None:
                     print(f"hotlap: {line}", file=sys.stderr)

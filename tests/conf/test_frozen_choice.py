@@ -1,5 +1,7 @@
 import shutil
 
+from tests.conftest import LAUGHS
+
 
 def test_a_frozen_file_by_its_path_and_what_is_typed_wins(ask, frozen_file):
     path = frozen_file()
@@ -47,3 +49,20 @@ def test_frozen_files_can_be_swept(ask, frozen_file):
     ran = ask("-m", "+model=resnet50", "settings=default,a.yaml", primary="train")
     assert ran.code == 0, ran.err
     assert [c.settings["num_workers"] for c in ran.configs] == [0, 1]
+
+
+def test_an_option_that_stands_for_more_than_it_says_is_told(ask, my_conf):
+    my_conf(settings__theirs=f"settings: {{}}\nprovenance:\n  l0: &l0 [lol]\n{LAUGHS}")
+    ran = ask("--config-dir", "my_conf", "+model=mine", "settings=theirs", "budget=soon")
+    assert ran.code == 2 and ran.err.startswith("2 mistakes "), ran.err
+    assert "`*l0` stands for what is said elsewhere" in ran.err
+    assert "where: my_conf/settings/theirs.yaml, line 4" in ran.err
+
+
+def test_a_spoilt_figure_in_an_option_is_told(ask, my_conf):
+    spoilt = "provenance: {samples_per_s: 5.0, samples_per_s_ci95: [null, 6.0]}"
+    my_conf(settings__theirs=f"# @package _global_\nsettings: {{}}\n{spoilt}\n")
+    ran = ask("--config-dir", "my_conf", "+model=mine", "settings=theirs", primary="train")
+    assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
+    assert "provenance.samples_per_s_ci95[0] is None; it has to be a number" in ran.err
+    assert "where: my_conf/settings/theirs.yaml, line 3" in ran.err

@@ -12,6 +12,7 @@ from hotlap import load, load_frozen
 from hotlap.errors import FrozenFileError
 from hotlap.frozen import dump
 from hotlap.settings import NAMES, Settings
+from tests.conftest import LAUGHS
 
 WINNER = Settings(num_workers=4, memory_format="channels_last", amp="bf16", intraop_threads=2)
 
@@ -108,6 +109,49 @@ def test_a_value_that_is_none_is_an_error_with_the_file(tmp_path, value):
     with pytest.raises(FrozenFileError, match="no plain YAML") as error:
         load(path)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "name"),
+    [
+        (f"settings: {{}}\nprovenance:\n  l0: &l0 [lol]\n{LAUGHS}", 4, "l0"),
+        ("settings: &s {amp: bf16}\nprovenance: *s\n", 2, "s"),
+        ("provenance: {facts: &f {cores: 2}}\nsettings:\n  <<: [*f, *f]\n", 3, "f"),
+        ("settings: {}\nprovenance: &loop {again: *loop}\n", 2, "loop"),
+    ],
+)
+def test_a_file_says_everything_in_full(tmp_path, text, line, name):
+    path = tmp_path / "short.yaml"
+    path.write_text(text)
+    with pytest.raises(FrozenFileError, match="stands for what is said elsewhere") as error:
+        load(path)
+    assert f"{path}:{line}: " in str(error.value) and f"`*{name}`" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "words"),
+    [
+        (["speedup: 2.0", "speedup_ci95: [null, 2.4]"], 4, "speedup_ci95[0] is None; it has to be"),
+        (["speedup: 2.0", "speedup_ci95: [1.4, .nan]"], 4, "speedup_ci95[1] is nan; it has to be"),
+        (["speedup: null", "speedup_ci95: [1.4, 2.4]"], 4, "stands there without provenance.speed"),
+        (["speedup_ci95: [1.4, 2.4]"], 3, "stands there without provenance.speedup"),
+        (["speedup: .nan"], 3, "provenance.speedup is nan"),
+        (["speedup: true"], 3, "provenance.speedup is True"),
+        ([f"speedup: 1{'0' * 400}"], 3, "provenance.speedup is 1000"),
+        ([f"speedup: 0x{'f' * 9999}"], 3, "is a number of thousands of digits"),
+        (["speedup: 3", "speedup_ci95: [1.4, 2.4]"], 3, "it has to lie within its speedup_ci95"),
+        (["samples_per_s: .inf"], 3, "provenance.samples_per_s is inf"),
+        (["samples_per_s: 9", "samples_per_s_ci95: [null, 10]"], 4, "samples_per_s_ci95[0] is Non"),
+        (["samples_per_s: 9", "samples_per_s_ci95: 8 to 10"], 4, "has to hold two numbers"),
+        (["facts: [2, cores]"], 3, "provenance.facts has to hold lines"),
+    ],
+)
+def test_a_figure_that_is_none_is_told_with_its_line(tmp_path, lines, line, words):
+    path = tmp_path / "spoilt.yaml"
+    path.write_text("\n  ".join(["settings: {}\nprovenance:", *lines]) + "\n")
+    with pytest.raises(FrozenFileError) as error:
+        load(path)
+    assert words in str(error.value) and f"{path}:{line}: " in str(error.value)
 
 
 def test_all_mistakes_come_at_once_in_the_order_of_the_file(tmp_path):

@@ -72,3 +72,9 @@ def test_a_study_that_found_nothing_has_the_speedup_one(result):
     metrics = ended_record("s", "finished", same)["metrics"]
     assert metrics["speedup"] == 1.0
     assert metrics["samples_per_s"] == metrics["baseline_samples_per_s"] == 401.2
+
+
+def test_the_experts_speedup_stands_with_its_ends(result):
+    metrics = ended_record("s", "finished", result)["metrics"]
+    ends = {name: metrics[f"expert_speedup{name}"] for name in ("_low", "", "_high")}
+    assert ends == {"_low": 1.81, "": 1.85, "_high": 1.89}

@@ -19,7 +19,8 @@ def unsure(result, request):
     low, high = request.param
     baseline = dataclasses.replace(result.baseline, rate=Rate(400.0, 400 * low, 400 * high))
     winner = dataclasses.replace(result.winner, speedup=Ratio(1.2, low, high))
-    return dataclasses.replace(result, baseline=baseline, winner=winner)
+    expert = dataclasses.replace(result.expert, speedup=Ratio(1.67, low, high))
+    return dataclasses.replace(result, baseline=baseline, winner=winner, expert=expert)
 
 
 def test_the_screen_and_the_description_have_words_for_it(unsure):
@@ -38,6 +39,7 @@ def test_json_and_mlflow_have_no_ends_for_it(unsure):
     metrics = ended_record("s", "finished", unsure)["metrics"]
     assert metrics["samples_per_s"] == 400
     assert not [name for name in metrics if name.endswith(("_low", "_high"))]
+    assert metrics["speedup"] == 1.0 and "expert_speedup" not in metrics
 
 
 def test_a_speedup_that_is_proven_keeps_its_ends_however_far_apart(result):

@@ -11,7 +11,7 @@ from banked import ELSEWHERE, FACTS, LARGER, origin_of, plain_goal
 from hotlap import frozen
 from hotlap.settings import Settings
 from studies import Bank
-from tests.conftest import ROOT
+from tests.conftest import LAUGHS, ROOT
 
 TWO = Settings(num_workers=2)
 FOUR = Settings(num_workers=4)
@@ -103,6 +103,18 @@ def test_of_two_copies_the_one_that_was_proven_again_is_refuted(bank):
     assert entry.path == path == newer.path and not entry.refuted
 
 
+def test_all_copies_of_an_entry_are_refuted_and_no_other_one(bank):
+    goal = plain_goal()
+    bank.store(TWO, origin_of(goal), never)
+    (path,) = bank.path.glob("*.yaml")
+    (bank.path / "copy.yaml").write_text(path.read_text())
+    frozen.dump(bank.path / "another.yaml", FOUR, origin_of(goal))
+    one = next(entry for entry in bank.entries() if entry.path == path)
+    bank.refute(one, "2026-12-01")
+    refuted = {entry.path.name: entry.refuted for entry in bank.entries()}
+    assert refuted == {path.name: True, "copy.yaml": True, "another.yaml": False}
+
+
 def damage(path, text):
     half = text[: len(text) // 2]
     return {
@@ -120,6 +132,12 @@ def damage(path, text):
         "a number that no text holds": text.replace("cores: 2", f"cores: 0x{'f' * 9999}"),
         "a date that is none": text.replace("facts:", "when: 2026-02-31\n  facts:"),
         "a list of itself": text.replace("facts:", "loop: &loop [*loop]\n  facts:"),
+        "a fact that stands for more than any memory holds": text.replace(
+            "facts:", f"l0: &l0 [lol]\n{LAUGHS}  facts:"
+        ),
+        "a range without its low end": text.replace(
+            "        num_workers:\n        - 0\n        - 2", "        num_workers: {high: 2}"
+        ),
         "a later version's goal": text.replace("objective:", "limit_s: 3\n      objective:"),
         "a later version's setting": text.replace("num_workers: 2", "num_wings: 2"),
         "merged settings": text.replace("settings:", "<<: {settings: {num_wings: 2}}\nthese:", 1),

@@ -1,5 +1,6 @@
 """Files in the bank that could be entries and are odd: no study is ended by one."""
 
+import re
 from datetime import datetime
 
 import pytest
@@ -8,7 +9,7 @@ from banked import FACTS, LARGER, Banked, goal_of, kept, origin_of
 from test_freezing import arm, rates, session
 
 from hotlap.settings import Settings
-from studies import offer
+from studies import Found, Noise, offer
 from studies.reuse import OUTCOMES
 
 ODD = {
@@ -20,6 +21,13 @@ ODD = {
     "a budget that no number holds": {"bank": {"goal": {"budget_s": 10**400}}},
     "trials that no number holds": {"bank": {"goal": {"n_trials": 10**400}}},
     "knobs that are numbers": {"bank": {"goal": {"knobs": {1: 2, "num_workers": {"low": "x"}}}}},
+    "a range without its low end": {"bank": {"goal": {"knobs": {"num_workers": {"high": 8}}}}},
+    "a range that begins with a word": {
+        "bank": {"goal": {"knobs": {"num_workers": {"low": "a", "high": 8}}}}
+    },
+    "a range that begins with nothing": {
+        "bank": {"goal": {"knobs": {"num_workers": {"low": None, "high": 8}}}}
+    },
     "no date": {"date": None},
     "a date of YAML's own": {"date": datetime(2026, 12, 1)},
     "a job that is a list": {"bank": {"job": [1, {}]}},
@@ -47,3 +55,16 @@ def test_an_odd_file_in_the_bank_ends_no_study(study, folder, kind):
         assert banked.reuse.known.start() is not None
         assert kept(banked, proof) in OUTCOMES
         offer(folder, "job", FACTS)
+
+
+def test_whatever_goes_wrong_with_the_bank_the_study_is_told_and_keeps_its_result(study, folder):
+    """Here: a fact that holds itself, which no file can."""
+    banked = study()
+    loop = []
+    loop.append(loop)
+    proof = session(arm("trial 7", Settings(num_workers=4), rates(250)))
+    origin = {"facts": {**FACTS, "loop": loop}, "date": "2026-12-01"}
+    assert banked.reuse.keep(Found(proof, Noise(0)), "work", origin) == {}
+    (note,) = [note for note in banked.session.seen.notes if "has not got" in note]
+    assert re.search(rf"the bank {folder} has not got .*\(RecursionError: .*\); the result", note)
+    assert "bank=none" in note

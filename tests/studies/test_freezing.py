@@ -121,7 +121,7 @@ def test_a_file_that_is_missing_or_without_a_speedup_proves_nothing(tmp_path):
     assert proof_in(tmp_path / "frozen.yaml") is None
     frozen.dump(tmp_path / "frozen.yaml", FAST, {})
     assert proof_in(tmp_path / "frozen.yaml") is None
-    frozen.dump(tmp_path / "frozen.yaml", FAST, {"speedup_ci95": [1.9, 2.1]})
+    frozen.dump(tmp_path / "frozen.yaml", FAST, {"speedup": 1.0, "speedup_ci95": None})
     assert proof_in(tmp_path / "frozen.yaml") is None
 
 
@@ -131,6 +131,11 @@ def test_a_file_that_is_missing_or_without_a_speedup_proves_nothing(tmp_path):
         ("provenance: {speedup: 2.0, speedup_ci95: [much, more]}", "speedup_ci95[0] is 'much'"),
         ("provenance: {speedup: 2.0, speedup_ci95: [1.9]}", "speedup_ci95 has to hold two numbers"),
         ("provenance: {speedup: fast, speedup_ci95: [1.9, 2.1]}", "speedup is 'fast'"),
+        ("provenance: {speedup: 2.0, speedup_ci95: [null, 2.37]}", "speedup_ci95[0] is None"),
+        ("provenance: {speedup: 2.0, speedup_ci95: [1.4, null]}", "speedup_ci95[1] is None"),
+        ("provenance: {speedup: 2.0, speedup_ci95: [1.4, .nan]}", "speedup_ci95[1] is nan"),
+        ("provenance: {speedup: null, speedup_ci95: [1.9, 2.1]}", "without provenance.speedup"),
+        ("provenance: {speedup_ci95: [1.9, 2.1]}", "without provenance.speedup"),
         ("num_workrs: 4", "unknown key 'num_workrs'"),
     ],
 )

@@ -62,6 +62,12 @@ def test_what_the_facts_chose_is_auto_whatever_they_chose_today():
         {**vars(plain_goal()), "budget_s": 10**400},
         {**vars(plain_goal()), "n_trials": 10**400},
         {**vars(plain_goal()), "of a later version": 1},
+        {**vars(plain_goal()), "knobs": ["num_workers"]},
+        {**vars(plain_goal()), "knobs": {"num_workers": {"high": 8}}},
+        {**vars(plain_goal()), "knobs": {"num_workers": {"low": "a", "high": 8}}},
+        {**vars(plain_goal()), "knobs": {"num_workers": {"low": 0, "high": None}}},
+        {**vars(plain_goal()), "knobs": {"num_workers": {"low": False, "high": 8}}},
+        {**vars(plain_goal()), "knobs": {"num_workers": 8}},
     ],
 )
 def test_what_is_no_goal_is_told(data):
