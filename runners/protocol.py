@@ -49,6 +49,11 @@ class Run:
     served_s: float = 0.0
     outside: bool = False
 
+    @property
+    def own_s(self) -> float:
+        """Wall clock of the trial itself, without the start of a server for it."""
+        return self.wall_s - self.served_s
+
 
 class Runner(Protocol):
     """Anything that can run a job: processes on this machine, or a recorded table.

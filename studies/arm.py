@@ -89,8 +89,8 @@ class Arm:
 
     @property
     def longest_s(self) -> float:
-        """Wall clock of its longest trial; 0 before the first."""
-        return max((trial.run.wall_s for trial in self.trials.values()), default=0.0)
+        """Wall clock of its longest trial, without the start of a server; 0 before the first."""
+        return max((trial.run.own_s for trial in self.trials.values()), default=0.0)
 
 
 def shared_error(n_compared: int) -> float:

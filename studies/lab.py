@@ -183,9 +183,9 @@ class Lab:
         job = replace(self._job, settings=settings.to_dict(), window=timed, side=side)
         run = self._run(job, self._trial_folder(number), watch, timeout_s, within_s)
         if run.outcome == "ok" and side == "both":
-            self._walls.append(run.wall_s)
-        own_s = run.wall_s - run.served_s
-        ran_out = run.outcome == "timeout" and (own_s >= timeout_s or run.wall_s >= within_s)
+            self._walls.append(run.own_s)
+        over = run.own_s >= timeout_s or run.wall_s >= within_s
+        ran_out = run.outcome == "timeout" and over
         # One side alone has no value: nobody trains like that.
         value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
         trial = Trial(number, kind, settings, run, value, ran_out, self.now())

@@ -249,7 +249,7 @@ class Search:
             "reason": trial.run.reason,
             "outside": trial.run.outside,
             "settings": trial.settings.to_dict(),
-            "wall_s": trial.run.wall_s,
+            "wall_s": trial.run.own_s,
             "drift_factor": self._factor,
             "data_wait_share": trial.run.measurement.data_wait_share,
             "startup_s": trial.run.measurement.startup_s,

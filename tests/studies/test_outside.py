@@ -13,7 +13,8 @@ from reports.result import to_dict
 from reports.sentences import sentences
 from reports.table import markdown
 from reports.tracking import ended_record
-from studies import doubts_of
+from studies import Rounds, doubts_of
+from studies.arm import Arm
 from studies.lab import AGAIN
 
 FOLDER = Path("outputs/digits")
@@ -104,6 +105,18 @@ def test_a_server_that_starts_slowly_takes_nothing_of_the_trials_own_time(replay
     session.clock.now = 2.0
     trial = session.search.first("expert", EXPERT)
     assert (trial.run.outcome, trial.run.served_s) == ("ok", 5.0)
+
+
+def test_what_a_trial_is_expected_to_take_is_its_own_time(replay):
+    """A server that has to be started anew in one round leaves time for the others."""
+    starts = {"s": 100.0}
+    session = replay(rate, budget_s=1000, serves_s=lambda s: starts["s"])
+    session.search.first("baseline", BASE)
+    assert session.search.wall_s_of(BASE) == session.lab.typical_s() == 8.0
+    rounds = Rounds(session.lab, "confirm", lambda: 1000.0, 1)
+    arm = Arm("baseline", BASE)
+    rounds.measure(arm, 0, arm)
+    assert arm.trials[0].run.wall_s == 108.0 and arm.longest_s == 8.0
 
 
 @pytest.mark.parametrize("lost", ["slow", "killed"])
