@@ -39,7 +39,8 @@ def sentences(result: Result) -> list[str]:
     n_tried = sum(result.n_outcomes.values())
     among = ", the baseline among them" if n_tried > 1 else ""
     said.append(
-        f"Settings tried: {n_tried}{among} ({counts or 'none'}); {clock(result.wall_s)} in all."
+        f"Settings tried before the proof: {n_tried}{among} ({counts or 'none'}); "
+        f"{clock(result.wall_s)} in all."
     )
     said += [f"The bank: {words}." for end, words in BANK.items() if result.bank.get(end)]
     return said

@@ -103,10 +103,10 @@ def test_for_the_run_time_the_headline_is_the_run(run_time_result):
 
 
 def test_outcomes_are_counted(result):
-    many = "Settings tried: 31, the baseline among them (21 ok, 9 pruned, 1 oom); 10:12 in all."
-    assert many in sentences(result)
+    many = "Settings tried before the proof: 31, the baseline among them (21 ok, 9 pruned, 1 oom); "
+    assert f"{many}10:12 in all." in sentences(result)
     one = dataclasses.replace(result, n_outcomes={"ok": 1})
-    assert "Settings tried: 1 (1 ok); 10:12 in all." in sentences(one)
+    assert "Settings tried before the proof: 1 (1 ok); 10:12 in all." in sentences(one)
 
 
 def test_the_bank_is_told_in_one_sentence_and_not_at_all_without_one(result):
