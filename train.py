@@ -20,6 +20,7 @@ from conf.cli import DONE, main
 from conf.job_key import job_key
 from conf.place import bank_folder, place_of
 from conf.schema import TrainConfig
+from conf.told import tell
 from conf.workload import job_of
 
 OUTPUTS = Path("outputs")
@@ -100,7 +101,7 @@ def train(config: TrainConfig, text: str) -> int:
             return f"to go on, add resume={shlex.quote(str(folder))}"
         return f"no checkpoint was saved in {folder}, so there is nothing to go on from"
 
-    with reports.run_that_ends(tracker, go_on):
+    with reports.run_that_ends(tracker, go_on, tell):
         tracker.run_started(record)
         frozen = config.frozen or "default"
         console.print(f"full run of {name} in {folder}, settings {frozen}", soft_wrap=True)

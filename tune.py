@@ -31,6 +31,7 @@ from conf.job_key import study_key  # noqa: E402
 from conf.place import bank_folder, place_of  # noqa: E402
 from conf.recorded import header  # noqa: E402
 from conf.schema import TuneConfig  # noqa: E402
+from conf.told import tell  # noqa: E402
 from conf.workload import job_of, script_here  # noqa: E402
 
 if TYPE_CHECKING:
@@ -98,9 +99,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
     with (
         studies.held(folder, progress.note),
-        reports.study_that_ends(tracker, study, go_on),
-        progress,
         runner,
+        reports.study_that_ends(tracker, study, go_on, tell),
+        progress,
     ):
         write_text(folder / "config.yaml", text)
         timed = config.objective.name == "run_time"
@@ -123,6 +124,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             base = lab.own_way(facts.pop("own_settings"), config.settings, fresh)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
+        progress.doing("the tracking begins")
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))
         here = facts
         if config.record:  # a table goes on with the facts, and so the space, that it began with

@@ -10,11 +10,9 @@ failure. Torch is not imported before the config is right.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import shlex
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,10 +27,10 @@ from conf.interrupt import INTERRUPTED, end_as_on_ctrl_c, raise_again
 from conf.prepare import Prepared, Request, prepare, structure
 from conf.session import Session
 from conf.sources import shown
+from conf.told import tell
 from conf.words import names_script
 from hotlap import __version__
-from hotlap.errors import HotlapError, UserInputError
-from hotlap.room import no_room
+from hotlap.errors import UserInputError
 
 DONE, FAILED, WRONG_INPUT = 0, 1, 2
 """Exit codes, beside INTERRUPTED."""
@@ -57,8 +55,8 @@ def main(argv: Sequence[str], primary: str, task: Task) -> int:
         code = _main(argv, primary, task)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt as stop:  # its text, if there is one, says how to go on
-        _say("; ".join(["interrupted", *map(str, stop.args)]))
+    except KeyboardInterrupt as stop:
+        tell(stop)
         return INTERRUPTED
     except BrokenPipeError:  # --help | head -1: nobody reads the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -119,22 +117,9 @@ def _run(task: Task, job: Prepared) -> int:
     """One job; a failure is told and becomes a code, so that the next job of a sweep still runs."""
     try:
         return task(job.config, job.text)
-    except UserInputError as error:
-        _say(str(error))
-        return WRONG_INPUT
-    except HotlapError as error:
-        _say(str(error))
-        return FAILED
     except Exception as error:
-        full = no_room(error)
-        _say(f"{full}. Make room, and type the same again" if full else traceback.format_exc())
-        return FAILED
-
-
-def _say(text: str) -> None:
-    """Print to standard error; where nobody reads it any more, a closed terminal, to nobody."""
-    with contextlib.suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        tell(error)
+        return WRONG_INPUT if isinstance(error, UserInputError) else FAILED
 
 
 def _hydra(args: argparse.Namespace, words: Sequence[str], primary: str) -> int:

@@ -18,7 +18,8 @@ class Arm:
     Attributes:
         settings: What was tried.
         rate: Samples per second with the 95 % interval, whatever the objective is.
-        speedup: Over the baseline, from paired rounds; None for the baseline itself.
+        speedup: Over the baseline, from paired rounds; None for the baseline itself, and where no
+            round could be compared.
         step_time_s: Steady seconds for one optimizer update.
         data_wait_share: Share of the window blocked in `next(loader)`, 0..1.
         startup_s: From the trial's start until the first batch.

@@ -53,7 +53,7 @@ def cells(result: Result, arm: Arm, separator: str) -> list[str]:
     rates = [f"{rate}{separator}{_interval_of(arm.rate)}"]
     if _of_run_time(result):  # what is compared is the time; its interval stands in the sentence
         rates = [duration(arm.run_time.value) if arm.run_time else MISSING, rate]
-    speedup = "1.00x"
+    speedup = "1.00x" if arm is result.baseline else MISSING
     if (ratio := arm.speedup) is not None:
         speedup = f"{times(ratio.value)}{separator}{interval(ratio)}"
     memory = [size(arm.peak_host_bytes), size(arm.peak_device_bytes)]

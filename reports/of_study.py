@@ -35,9 +35,13 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
         contributions=tuple(_contribution(c, proof, timed) for c in found.contributions),
         noise=_capital(
             found.noise.sentence(
-                len(best.ratios(proof.baseline)), best.n_compared, _doubt(best, proof)
+                len(best.ratios(proof.baseline)),
+                best.n_compared,
+                _doubt(best, proof),
+                proof.found_better,
             )
         ),
+        uncompared=proof.uncompared,
         diagnosis={name: diagnosis.sentence for name, diagnosis in found.diagnoses.items()},
         searched=found.searched,
         searched_of=found.searched_of,
@@ -49,7 +53,8 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
 
 def _arm(arm: Any, proof: Any, timed: bool, diagnosis: Any = None) -> Arm:
     measured = [t.run.measurement for t in arm.trials.values() if t.run.outcome == "ok"]
-    speedup = None if arm is proof.baseline else Ratio.of(arm.speedup(proof.baseline))
+    compared = arm is not proof.baseline and arm.ratios(proof.baseline)
+    speedup = Ratio.of(arm.speedup(proof.baseline)) if compared else None
     run_time = arm.rate() if timed else None
     shown = Arm.of(arm.settings, arm.throughput(), measured, speedup, run_time=run_time)
     shown = replace(shown, barred="; ".join(arm.reasons))

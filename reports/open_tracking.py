@@ -15,6 +15,13 @@ from reports.tracking import Tracking, ended_record
 
 NAMES = ("mlflow", "none")
 
+Tell = Callable[[BaseException], None]
+"""Says why something ended early."""
+
+
+def _nobody(error: BaseException) -> None:
+    """Whoever called says it."""
+
 
 def open_tracking(
     name: str,
@@ -43,13 +50,16 @@ def open_tracking(
 
 
 @contextmanager
-def study_that_ends(tracking: Tracking, study: str, go_on: str) -> Iterator[None]:
+def study_that_ends(
+    tracking: Tracking, study: str, go_on: str, tell: Tell = _nobody
+) -> Iterator[None]:
     """Whatever happens within, the tracking is told how the study ended, and closed.
 
     Args:
         tracking: Who is told.
         study: The study's name in it.
         go_on: What to type after an interruption.
+        tell: Tells the user first: the tracking may take half a minute.
 
     Raises:
         KeyboardInterrupt: It was interrupted; the error's text says what to type.
@@ -62,23 +72,25 @@ def study_that_ends(tracking: Tracking, study: str, go_on: str) -> Iterator[None
         state = "interrupted" if interrupted else "failed"
         kept = f"what was measured is kept, to go on: {go_on}"
         reason = kept if interrupted else _last_line(error)
+        tell(ended := _with_what_is_kept(error, lambda: kept))
         tracking.study_ended(ended_record(study, state, reason=reason), [])
-        if interrupted:
-            raise KeyboardInterrupt(kept) from None
-        if full := no_room(error):
-            raise NoRoom(f"{full}. Make room; {kept}") from error
+        if ended is not error:
+            raise ended from (None if interrupted else error)
         raise
     finally:
         tracking.close()
 
 
 @contextmanager
-def run_that_ends(tracking: Tracking, go_on: Callable[[], str]) -> Iterator[None]:
+def run_that_ends(
+    tracking: Tracking, go_on: Callable[[], str], tell: Tell = _nobody
+) -> Iterator[None]:
     """The same for a full run, whose good end is told within.
 
     Args:
         tracking: Who is told.
         go_on: Says what to type after an interruption.
+        tell: Tells the user first.
 
     Raises:
         KeyboardInterrupt: It was interrupted; the error's text says what to type.
@@ -89,14 +101,22 @@ def run_that_ends(tracking: Tracking, go_on: Callable[[], str]) -> Iterator[None
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         state = "interrupted" if interrupted else "failed"
+        tell(ended := _with_what_is_kept(error, go_on))
         tracking.run_ended({"state": state, "metrics": {}}, [])
-        if interrupted:
-            raise KeyboardInterrupt(go_on()) from None
-        if full := no_room(error):
-            raise NoRoom(f"{full}. Make room; {go_on()}") from error
+        if ended is not error:
+            raise ended from (None if interrupted else error)
         raise
     finally:
         tracking.close()
+
+
+def _with_what_is_kept(error: BaseException, kept: Callable[[], str]) -> BaseException:
+    """The error, and where one can go on the sentence that says how."""
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt(kept())
+    if full := no_room(error):
+        return NoRoom(f"{full}. Make room; {kept()}")
+    return error
 
 
 def _last_line(error: BaseException) -> str:

@@ -23,6 +23,9 @@ from reports.text import assignments, clock, number, times
 REFRESH_PER_S = 2
 """Twice a second is alive enough; each refresh takes CPU from the trial that is being timed."""
 
+TURNS = "|/-\\"
+"""What turns before the live status, so that nobody takes a long start for a standstill."""
+
 STYLES = {"ok": "green", "pruned": "dim"}
 """Every other outcome is a failure and red."""
 
@@ -55,7 +58,7 @@ class Progress:
         self._console = console
         self._budget_s = budget_s
         self._now = now
-        self._start = now()
+        self._start = self._stage_start = now()
         self._stage = ""
         self._trial = ""
         self._tenth = 0
@@ -93,6 +96,7 @@ class Progress:
     def stage(self, name: str, detail: str = "") -> None:
         """A new stage of the study begins: probe, search, confirm, ..."""
         self._stage, self._trial, self._rate = name, "", None
+        self._stage_start = self._now()
         self._print(Text.assemble((name, "bold"), f"  {detail}" if detail else ""))
 
     def note(self, text: str) -> None:
@@ -106,6 +110,10 @@ class Progress:
         if self._live is None and (tenth != self._tenth or n_done == n_wanted):
             self._print(Text(f"  {self._trial}"))
         self._tenth = tenth
+
+    def doing(self, what: str) -> None:
+        """What takes a while between trials; it stands in the live status only."""
+        self._trial, self._rate = what, None
 
     def trial_started(self, number: int | str, settings: Settings) -> None:
         """A trial is about to run; it stands in the live status only."""
@@ -176,8 +184,12 @@ class Progress:
 
     def _status(self) -> Text:
         speedup = f" ({times(self.best / self.baseline)})" if self.best and self.baseline else ""
+        now = self._now()
+        turn = TURNS[int(now * REFRESH_PER_S) % len(TURNS)]
         parts: list[Any] = [
+            f"{turn} ",
             (self._stage, "bold cyan"),
+            f" {clock(now - self._stage_start)}",
             f"  now {_rate(self._rate)}  best {_rate(self.best)}{speedup}{self._left('  ')}",
             f"\n{self._trial}" if self._trial else "",
         ]

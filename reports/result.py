@@ -52,6 +52,7 @@ class Result:
             those that came closest; None if it did not measure them.
         searched_of: Whose figure that is, "trial 7", of which these are a part; empty if their own.
         refused: What was fast and may not be frozen.
+        uncompared: Why no round could be compared; empty if one could, or nothing was to be.
         script: Somebody's own script and its arguments, if that was tuned.
         bank: How the study ended for the bank: added, updated, hit, kept or unsatisfied -> 1, the
             others -> 0; empty without a bank.
@@ -82,6 +83,7 @@ class Result:
     searched: float | None = None
     searched_of: str = ""
     refused: tuple[Refusal, ...] = ()
+    uncompared: str = ""
     script: str = ""
     bank: dict[str, int] = field(default_factory=dict)
 

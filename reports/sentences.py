@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from hotlap.measurement import Rate, Ratio
 from hotlap.spoken import UNKNOWN, interval
 from reports.payback import WORTH_A_WORD_S, Payback, payback
@@ -38,11 +36,13 @@ def sentences(result: Result) -> list[str]:
         said.append(result.noise)
     said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
     counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
-    n_trials = sum(result.n_outcomes.values())
-    trials = "1 trial" if n_trials == 1 else f"{n_trials} trials"
-    said.append(f"{trials} ({counts or 'none'}) in {clock(result.wall_s)}.")
-    if result.bank:
-        said.append(_bank(result.bank))
+    n_tried = sum(result.n_outcomes.values())
+    among = ", the baseline among them" if n_tried > 1 else ""
+    said.append(
+        f"Settings tried before the proof: {n_tried}{among} ({counts or 'none'}); "
+        f"{clock(result.wall_s)} in all."
+    )
+    said += [f"The bank: {words}." for end, words in BANK.items() if result.bank.get(end)]
     return said
 
 
@@ -53,13 +53,7 @@ BANK = {
     "kept": "its own settings are as good and stay",
     "unsatisfied": "nothing was proven that it could take",
 }
-"""How a study ends for the bank, and what that means."""
-
-
-def _bank(counts: Mapping[str, int]) -> str:
-    told = ", ".join(f"{counts.get(outcome, 0)} {outcome}" for outcome in BANK)
-    ends = [words for outcome, words in BANK.items() if counts.get(outcome)]
-    return f"The bank: {told}: {'; '.join(ends)}."
+"""How a study ends for the bank, and what that means; the counts stand in result.json."""
 
 
 def _found(result: Result, speedup: Ratio, baseline: str) -> str:
@@ -77,10 +71,11 @@ def _found(result: Result, speedup: Ratio, baseline: str) -> str:
 def _nothing(result: Result, same: str) -> str:
     """Nothing was faster, or nothing was proven to be, or nothing else was tried to its end."""
     speedup = result.winner.speedup
-    n_tried = sum(n for outcome, n in result.n_outcomes.items() if outcome != "timeout")
     so = " in this session" if result.kept else f", so {same} is frozen"
-    if speedup is None and n_tried == 1:
-        return f"The search could try nothing but {same}{so}."
+    if result.uncompared:
+        return f"No round could be compared{so}: {result.uncompared}."
+    if speedup is None and sum(result.n_outcomes.values()) == 1:
+        return f"There was nothing to try but {same}{so}."
     if speedup is not None and speedup.value > 1 and result.winner.barred:
         return (
             f"Nothing better than {same} may be frozen. What measured {times(speedup.value)} was "

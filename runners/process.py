@@ -31,7 +31,9 @@ UNSTARTED: dict[type[Exception], Outcome] = {
     NoAnswer: "timeout",
     Ended: "crash",
 }
-"""How a trial ended for which there is no server, by the reason."""
+"""How a trial ended for which there is no server, by the reason. A server that takes long to start,
+or is killed, says nothing of the trial's settings; one that ends by itself may: an allocator's
+library can break the interpreter."""
 
 LOG_TAIL = 40
 LOG_BYTES = 1 << 16
@@ -65,27 +67,45 @@ class ProcessRunner:
         """The machine's monotonic seconds."""
         return time.monotonic()
 
-    def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
+    def run(
+        self,
+        job: Job,
+        folder: Path,
+        watch: Watch,
+        timeout_s: float,
+        within_s: float | None = None,
+    ) -> Run:
         """Run `job` in `folder`; a trial's failure comes back as data.
 
         Args:
             job: What to do.
             folder: The trial's folder; made if it is not there.
             watch: Sees each event; True stops the trial (outcome `pruned`).
-            timeout_s: The trial is killed after so many seconds (outcome `timeout`); the start of
-                its server counts.
+            timeout_s: The trial is killed after so many seconds (outcome `timeout`), counted from
+                when its server is ready.
+            within_s: And in any case so long after the order, the server's start included; None:
+                `timeout_s`.
         """
         start = time.monotonic()
         folder.mkdir(parents=True, exist_ok=True)
         job.write(folder)
-        deadline = start + timeout_s
+        over = start + (timeout_s if within_s is None else within_s)
         try:
             settings = Settings.from_dict(job.settings)
-            server = self._server(process_environment(settings, self._env), deadline)
+            server = self._server(process_environment(settings, self._env), over)
         except (InvalidTrial, NoAnswer, Ended) as error:
-            outcome = UNSTARTED[type(error)]
-            wall_s = time.monotonic() - start
-            return Run(outcome, Measurement(()), str(error), folder=folder, wall_s=wall_s)
+            served_s = time.monotonic() - start
+            return Run(
+                UNSTARTED[type(error)],
+                Measurement(()),
+                str(error),
+                folder=folder,
+                wall_s=served_s,
+                served_s=served_s,
+                outside=isinstance(error, NoAnswer) or getattr(error, "killed", False),
+            )
+        ready = time.monotonic()
+        deadline = min(ready + timeout_s, over)
         log = Kept(folder / "worker.log")
         with GpuWatch() if self._gpu_watch else contextlib.nullcontext() as gpu:
             device = _asked_for(job) if self._device is None else self._device
@@ -111,6 +131,8 @@ class ProcessRunner:
             folder,
             time.monotonic() - start,
             0.0 if (job.script or {}).get("fresh") else server.start_s,
+            ready - start,
+            trial.outside,
         )
 
     def close(self) -> None:

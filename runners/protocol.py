@@ -33,6 +33,9 @@ class Run:
         wall_s: From the order until the last process of the trial was gone.
         process_start_s: What interpreter and imports take before a process without a fork server
             is where the trial began; 0 where the trial paid for them itself.
+        served_s: Seconds of `wall_s` in which a server was started for it, no fault of the trial's.
+        outside: Whether what ended it lies outside of the trial: its server did not start in time,
+            did not answer, or was killed. Then it tells nothing of the settings.
     """
 
     outcome: Outcome
@@ -43,6 +46,13 @@ class Run:
     folder: Path | None = None
     wall_s: float = 0.0
     process_start_s: float = 0.0
+    served_s: float = 0.0
+    outside: bool = False
+
+    @property
+    def own_s(self) -> float:
+        """Wall clock of the trial itself, without the start of a server for it."""
+        return self.wall_s - self.served_s
 
 
 class Runner(Protocol):
@@ -59,8 +69,23 @@ class Runner(Protocol):
     def clock(self) -> float:
         """Seconds, on the clock on which trials take their time."""
 
-    def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
+    def run(
+        self,
+        job: Job,
+        folder: Path,
+        watch: Watch,
+        timeout_s: float,
+        within_s: float | None = None,
+    ) -> Run:
         """Run `job` in `folder` and return what came of it; never raises for a trial's failure.
+
+        Args:
+            job: What to do.
+            folder: The trial's folder.
+            watch: Sees each event.
+            timeout_s: Seconds that the trial itself may take.
+            within_s: Seconds until it is over, whatever has to be started for it first; None:
+                `timeout_s`.
 
         Raises:
             NoRoom: The disk is full: the next trial would end in the same way.

@@ -18,7 +18,7 @@ from hotlap.job import Job
 from hotlap.measurement import Block, Measurement, steady_rate
 from hotlap.settings import Settings
 from runners.protocol import Outcome, Run, Watch
-from runners.row import environment
+from runners.row import Row, environment
 from runners.silence import patience_s, ran_out, too_silent
 from runners.table import Table
 from runners.virtual_trial import VirtualTrial
@@ -91,7 +91,14 @@ class ReplayRunner:
         """Virtual seconds since the runner was made."""
         return self._now_s
 
-    def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
+    def run(
+        self,
+        job: Job,
+        folder: Path,
+        watch: Watch,
+        timeout_s: float,
+        within_s: float | None = None,
+    ) -> Run:
         """Answer `job`; see ProcessRunner.run. No folder is made.
 
         Settings that are not in the table are `invalid`, and so is a job that a table does not
@@ -108,8 +115,9 @@ class ReplayRunner:
         if reason := self._unknown(job, settings):
             return Run("invalid", Measurement(()), reason, folder=folder)
         trial = VirtualTrial(self.table, settings, self._chance(settings))
-        played = _Playing(self, job, watch, timeout_s)
-        outcome, reason = played.play(trial, self._launch_s(trial))
+        played = _Playing(self, job, watch, timeout_s, within_s)
+        served_s = self._served_s(trial)
+        outcome, reason = played.play(trial, served_s)
         traceback = trial.row.data.get("traceback", "") if outcome == trial.row.outcome else ""
         measurement = Measurement.from_events(played.events, trial.row.data.get("gpu"))
         start_s, self._now_s = self._now_s, played.now_s
@@ -117,7 +125,17 @@ class ReplayRunner:
             Played(settings, outcome, start_s, self._now_s, measurement.samples_per_s)
         )
         wall_s = self._now_s - start_s
-        return Run(outcome, measurement, reason, traceback, tuple(played.events), folder, wall_s)
+        return Run(
+            outcome,
+            measurement,
+            reason,
+            traceback,
+            tuple(played.events),
+            folder,
+            wall_s,
+            served_s=min(served_s, wall_s),
+            outside=outcome == "timeout" and 0 < wall_s <= served_s,
+        )
 
     def note_belief(self) -> None:
         """Ask the study what it believes to be the best, and keep the answer if it is new.
@@ -154,16 +172,19 @@ class ReplayRunner:
         nth = self._n_runs[settings.key()] = self._n_runs.get(settings.key(), 0) + 1
         return Random(f"{self._seed} {nth} {settings.key()}")
 
-    def _launch_s(self, trial: VirtualTrial) -> float:
-        """Until the worker begins; a first trial with its environment waits for a server."""
-        row, table = trial.row, self.table
-        launch_s = row.seconds("overhead_s")
-        if row.data.get("new_environment"):
-            launch_s = table.overhead_s
-        if self._fresh or row.environment not in self._environments:
-            self._environments.add(row.environment)
-            launch_s += table.server_start_s
-        return launch_s
+    def launch_s(self, row: Row) -> float:
+        """Until the worker begins, once there is a server; with a fresh interpreter, if so."""
+        new = row.data.get("new_environment")
+        launch_s = self.table.overhead_s if new else row.seconds("overhead_s")
+        return launch_s + self.table.server_start_s * self._fresh
+
+    def _served_s(self, trial: VirtualTrial) -> float:
+        """The start of a server, for which a first trial with its environment waits."""
+        here = trial.row.environment
+        if self._fresh or here in self._environments:
+            return 0.0
+        self._environments.add(here)
+        return self.table.server_start_s
 
 
 class _Stopped(Exception):
@@ -177,21 +198,31 @@ class _Stopped(Exception):
 class _Playing:
     """One trial as it goes: a worker's events at the times at which a worker sends them."""
 
-    def __init__(self, runner: ReplayRunner, job: Job, watch: Watch, timeout_s: float) -> None:
+    def __init__(
+        self,
+        runner: ReplayRunner,
+        job: Job,
+        watch: Watch,
+        timeout_s: float,
+        within_s: float | None,
+    ) -> None:
+        self._runner = runner
         self._job = job
         self._window = job.window
         self._watch = watch
         self.now_s = runner.clock()
         self._timeout_s = timeout_s
-        self._deadline_s = self.now_s + timeout_s
+        self._deadline_s = self.now_s + (timeout_s if within_s is None else within_s)
         self.events: list[dict[str, Any]] = []
 
-    def play(self, trial: VirtualTrial, launch_s: float) -> tuple[Outcome, str]:
+    def play(self, trial: VirtualTrial, served_s: float) -> tuple[Outcome, str]:
         """Play it to its end, or until the watch or the time stops it."""
         began_s = self.now_s
         row = trial.row
         try:
-            self._pass(launch_s)
+            self._pass(served_s)
+            self._deadline_s = min(self.now_s + self._timeout_s, self._deadline_s)
+            self._pass(self._runner.launch_s(row))
             self._emit({"event": "started"})
             self._pass(row.seconds("startup_s"))
             self._emit(row.event("built"))

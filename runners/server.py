@@ -51,7 +51,15 @@ class NoAnswer(Exception):
 
 
 class Ended(Exception):
-    """The server has ended by itself, or was killed from outside."""
+    """The server has ended by itself, or was killed from outside.
+
+    Attributes:
+        killed: Whether it was killed, which no setting does.
+    """
+
+    def __init__(self, text: str, killed: bool) -> None:
+        super().__init__(text)
+        self.killed = killed
 
 
 class Server:
@@ -60,7 +68,7 @@ class Server:
     Args:
         preload: Modules that it imports beforehand.
         env: Its environment.
-        deadline: When the trial that needs it has to be over, in seconds of `time.monotonic`.
+        deadline: When it has to be ready, in seconds of `time.monotonic`.
 
     Attributes:
         start_s: What its interpreter and imports took, in seconds of CPU: a disk that is read for
@@ -177,9 +185,11 @@ class Server:
                 if key in answer:
                     return answer
             if not self.alive():
+                code = self._process.poll()
                 raise Ended(
-                    f"the fork server ended with code {self._process.poll()} before it said "
-                    f"'{key}'; does this work: {sys.executable} -c 'import torch'"
+                    f"the fork server ended with code {code} before it said "
+                    f"'{key}'; does this work: {sys.executable} -c 'import torch'",
+                    killed=code == -signal.SIGKILL,
                 )
         self._process.kill()  # it would go on importing while the next trial is timed
         self._process.wait()

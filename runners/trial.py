@@ -43,6 +43,7 @@ class Trial:
     Attributes:
         events: All its events so far.
         traceback: The worker's own, if it has told one.
+        outside: Whether its server is what failed, so that it tells nothing of the settings.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Trial:
         self.events: list[dict[str, Any]] = []
         self._names: set[str] = set()
         self.traceback = ""
+        self.outside = False
 
     def follow(self) -> tuple[Outcome, str]:
         """Run it. Returns the outcome and, unless it is ok, the reason.
@@ -80,9 +82,10 @@ class Trial:
         try:
             pid = self._server.start(self._folder, self._deadline)
         except NoAnswer as error:
+            self.outside = True
             return "timeout", str(error)
         except Ended:
-            return "crash", KILLED
+            return self._without_server()
         self._heard = time.monotonic()
         try:
             outcome, reason = self._until_gone(pid)
@@ -141,7 +144,7 @@ class Trial:
             self.traceback = last["traceback"]
             return cast(Outcome, last["outcome"]), str(last["error"])
         if not self._server.alive():
-            return "crash", KILLED
+            return self._without_server()
         if status == -signal.SIGKILL:
             return "oom", "the worker was killed from outside, most likely for want of host memory"
         how = _signal_name(-status) if status < 0 else f"exit code {status}"
@@ -153,6 +156,10 @@ class Trial:
                 "ends each trial itself)"
             )
         return "crash", f"the worker ended with {how} {after}"
+
+    def _without_server(self) -> tuple[Outcome, str]:
+        self.outside = True
+        return "crash", KILLED
 
 
 def _signal_name(number: int) -> str:

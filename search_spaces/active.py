@@ -47,11 +47,18 @@ def active(
     here = words(facts, facts)
     kept: dict[str, Knob] = {}
     gone: dict[str, list[str]] = {}
+    unfit: dict[str, str] = {}  # what a knob has left for that its machine or workload lacks
     partly: dict[str, list[tuple[str, str]]] = {}
     doubts: list[str] = []
     for knob in _parents_first(knobs):
-        if reason := _unfit(knob, here, numerics, facts) or _parent_gone(knob, kept, base):
+        reason = _unfit(knob, here, numerics, facts)
+        if not reason and (reason := _parent_gone(knob, kept, base)) and knob.when:
+            # Where the knob that it waits for has left for the machine's sake, so has this one.
+            reason = unfit.get(knob.when.knob, reason)
+        if reason:
             gone.setdefault(reason, []).append(knob.name)
+            if reason.startswith("it works ") and "search_space." not in reason:
+                unfit[knob.name] = reason
             continue
         written = AUTO not in (knob.choices, knob.low, knob.high)
         knob = _resolved(knob, facts)

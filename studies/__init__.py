@@ -10,6 +10,7 @@ from studies.course import PROVE, Course
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import Endurance
+from studies.facts import known_facts, knows_facts
 from studies.folder import held, new_folder
 from studies.found import Found
 from studies.found_doubts import doubts_of
@@ -17,7 +18,7 @@ from studies.freezing import freeze, proven_before
 from studies.gate import Gate, affordable_steps
 from studies.goal import Goal
 from studies.growth import Growth, Limits, growths
-from studies.lab import Lab, known_facts, knows_facts
+from studies.lab import Lab
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
 from studies.offer import offer

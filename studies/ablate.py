@@ -116,7 +116,7 @@ def ablate(
         group.arm = Arm(f"without {' + '.join(group.names)}", group.settings, sign=sign)
     n_rounds = rounds.run([arm, *(group.arm for group in groups)], arm)
     if not arm.rates():
-        why = next(iter(arm.reasons), "no time was left")
+        why = arm.fault or "no time was left"
         note = f"nothing to take apart, all of them together failed: {why}"
         return Ablation(whole, whole, note=note)
     if n_rounds < FEW_ROUNDS:

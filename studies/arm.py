@@ -75,13 +75,22 @@ class Arm:
         return ratios if self.sign > 0 else [1 / ratio for ratio in ratios]
 
     def speedup(self, baseline: Arm) -> Ratio:
-        """Its ratio to the baseline, with an interval that holds for all arms together."""
+        """Its ratio to the baseline, with an interval that holds for all arms together.
+
+        0 where no round could be compared, which the reports show as unknown.
+        """
         return Ratio.of(log_interval(self.ratios(baseline), shared_error(self.n_compared)))
 
     @property
+    def fault(self) -> str:
+        """How the last of its trials that did not end well ended; empty if all of them did."""
+        failed = [trial.run for trial in self.trials.values() if trial.run.outcome != "ok"]
+        return f"{failed[-1].outcome}: {failed[-1].reason}" if failed else ""
+
+    @property
     def longest_s(self) -> float:
-        """Wall clock of its longest trial; 0 before the first."""
-        return max((trial.run.wall_s for trial in self.trials.values()), default=0.0)
+        """Wall clock of its longest trial, without the start of a server; 0 before the first."""
+        return max((trial.run.own_s for trial in self.trials.values()), default=0.0)
 
 
 def shared_error(n_compared: int) -> float:

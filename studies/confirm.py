@@ -34,12 +34,27 @@ class Confirmed:
         n_rounds: Rounds done.
         capped: Whether they ended because no more were allowed (`confirm.max_rounds`).
         failed: Arms that ended well in no round; they have no rate to be compared by.
+        n_wanted: So many arms were to be compared with the baseline, had there been time for all.
     """
 
     arms: list[Arm]
     n_rounds: int
     capped: bool = False
     failed: tuple[Arm, ...] = ()
+    n_wanted: int = 0
+
+    @property
+    def uncompared(self) -> str:
+        """Why no round could be compared; empty if one could, or if there was nothing to."""
+        baseline, *others = self.arms
+        if not self.n_wanted or any(arm.ratios(baseline) for arm in others):
+            return ""
+        if not others and not self.failed:
+            return "there was no time to measure anything beside the baseline"
+        in_none = "the one round" if self.n_rounds == 1 else f"any of {self.n_rounds} rounds"
+        ended = [f"{arm.name}: {arm.fault}" for arm in (*self.arms, *self.failed) if arm.fault]
+        faults = f" ({'; '.join(ended)})" if ended else ""
+        return f"baseline and another arm did not both end well in {in_none}{faults}"
 
     @property
     def baseline(self) -> Arm:
@@ -103,19 +118,21 @@ def confirm(
         rounds: How the rounds go, and how long.
         arms: What to compare, the most promising first. Equal settings are measured once, under
             the first name. If the time is short, the last ones are left out.
-        known: The baseline's trial of the search; it stands for the rounds where there is no time
-            for a single one, and then nothing can be proven.
+        known: The baseline's trial of the search. Where the time is too short for a round of two,
+            the most promising arm is compared with it, or with less time nothing is; neither can
+            prove anything.
 
     Raises:
         StudyFailed: The baseline ended well in no round.
     """
-    everyone = _affordable(_distinct(arms, rounds.lab.sign), rounds.left(), rounds.expected_s)
+    wanted = _distinct(arms, rounds.lab.sign)
+    n_wanted = len(wanted) - 1
+    everyone = _affordable(wanted, rounds.left(), rounds.expected_s)
     baseline = everyone[0]
     for arm in everyone:
         arm.n_compared = max(1, len(everyone) - 1)
-    if known is not None and rounds.left() < rounds.expected_s:
-        baseline.trials[0] = known
-        return Confirmed([baseline], 0)
+    if known is not None and rounds.left() < min(2, len(wanted)) * rounds.expected_s:
+        return _beside(known, wanted, rounds)
     if len(everyone) == 1:
         rounds = replace(rounds, max_rounds=min(rounds.max_rounds, ALONE_ROUNDS))
     n_rounds = rounds.run(everyone, baseline)
@@ -125,7 +142,21 @@ def confirm(
     if not baseline.rates():
         raise StudyFailed(_unproven(baseline, rounds.lab.folder))
     failed = tuple(arm for arm in everyone if not arm.rates())
-    return Confirmed([arm for arm in everyone if arm.rates()], n_rounds, capped, failed)
+    arms_left = [arm for arm in everyone if arm.rates()]
+    return Confirmed(arms_left, n_rounds, capped, failed, n_wanted)
+
+
+def _beside(known: Trial, wanted: list[Arm], rounds: Rounds) -> Confirmed:
+    """The most promising arm beside the baseline's `known` trial, if there is time for it."""
+    baseline, *others = wanted
+    baseline.trials[0] = known
+    if not others or rounds.left() < rounds.expected_s:
+        return Confirmed([baseline], 0, n_wanted=len(others))
+    arm = others[0]
+    rounds.measure(arm, 0, baseline)
+    if not arm.rates():
+        return Confirmed([baseline], 1, failed=(arm,), n_wanted=len(others))
+    return Confirmed([baseline, arm], 1, n_wanted=len(others))
 
 
 def n_affordable(seconds: float, trial_s: float) -> int:
@@ -167,7 +198,7 @@ def _affordable(arms: list[Arm], seconds: float, trial_s: float) -> list[Arm]:
 
 
 def _unproven(baseline: Arm, folder: Path) -> str:
-    reason = next((t.run.reason for t in baseline.trials.values()), "no time was left")
+    reason = baseline.fault or "no time was left"
     return (
         f"the baseline could not be measured again: {reason}; {more_time(folder)}, such as "
         "budget=20m"

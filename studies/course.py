@@ -3,7 +3,8 @@
     baseline and expert -> noise -> diagnosis -> search -> ablate -> confirm -> numerics
 
 Where the bank has settings for this very workload and machine, they are proven again after the
-baseline, and all the rest follows unless that succeeds.
+baseline, and all the rest follows unless that succeeds. Where the budget is so short that nothing
+could be searched, all that is left of it goes to one comparison, the baseline with the expert.
 
 tune.py takes it on a real machine, and a replayed study on a recorded table.
 """
@@ -31,7 +32,7 @@ from studies.lab import Lab
 from studies.noise import Noise, Repeat
 from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
-from studies.prover import MakeGate, Prover
+from studies.prover import LIKELIEST, MakeGate, Prover
 from studies.reuse import Known
 from studies.rounds import Exceeded
 from studies.search import Search
@@ -98,7 +99,7 @@ class Course:
             StudyFailed: The baseline fails.
         """
         self._lab.expect_noise(Noise(0).between_processes[0])
-        self._observer.stage("baseline", "your own settings, then what an expert would set")
+        self._lab.stage("baseline", "your own settings")
         first = self._search.first("baseline", base)
         known = known if known is not None and self._plan.guided else Known()
         if known.sentence:
@@ -110,6 +111,9 @@ class Course:
                 return again
         if first is not None:
             self._warn_if_short(first.run.wall_s)
+            if again is None and self._is_hopeless(base, expert):
+                return self._compared(base, expert, first)
+        self._lab.stage("expert", "what an engineer would set by hand")
         self._search.first("expert", expert)
         runs = again.repeats if again else [self._repeat(first)] if first else []
         anchor = self._noise(base, expert, runs)
@@ -117,15 +121,13 @@ class Course:
         # The last run of the baseline: the sides come right after it.
         if self._last is not None and (found := self._diagnose(base, self._last)):
             diagnoses["baseline"] = found
-        waits = _waits(self._search.waits_of(base), diagnoses.get("baseline"))
-        shares_cores = self._plan.shares_cores
-        descent = Descent(self._space, waits, self._search.waits_of, shares_cores)
+        descent = self._descent(base, diagnoses.get("baseline"))
         guide = descent.propose if self._plan.guided else None
-        self._observer.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
+        self._lab.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         start = known.start(failed=again is not None and again.again is False)
         self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
         ablation = self._prover.ablate(base, descent.order)
-        proof = self._prover.confirm(base, expert, first, ablation)
+        proof = self._prover.confirm(base, expert, first, ablation, descent.propose)
         refused, unchecked = self._prover.refuse(proof)
         winner = proof.winner
         if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[-1])):
@@ -148,9 +150,45 @@ class Course:
             self._would_do,
         )
 
+    def _is_hopeless(self, base: Settings, expert: Settings) -> bool:
+        """Whether the search's share is over before it could try anything but the expert."""
+        n_more = 1 + (expert.key() != base.key())
+        if self._plan.n_trials is not None:  # so many are asked for, the baseline among them
+            n_more = min(n_more, max(1, self._plan.n_trials - 1))
+        return self._budget.left(PROVE) <= n_more * self._lab.typical_s()
+
+    def _compared(self, base: Settings, expert: Settings, first: Trial) -> Found:
+        """One comparison: the expert's settings, or else the change that is likeliest to pay."""
+        name, settings = "expert", expert
+        if expert.key() == base.key():
+            likely = self._search.likeliest(self._descent(base, None).propose)
+            name, settings = LIKELIEST, likely or base
+        if settings.key() != base.key():
+            self._observer.note(
+                f"there is no time to search: what is left goes to one comparison, baseline and "
+                f"{name}"
+            )
+        proof = self._prover.compare(base, name, settings, first)
+        refused, unchecked = self._prover.refuse(proof)
+        repeats = [self._repeat(first), *self._of_rounds(proof.baseline)]
+        return Found(
+            proof,
+            Noise.of(repeats),
+            refused=refused,
+            first=first,
+            repeats=repeats,
+            growth=self._plan.full_run.growth(proof.winner),
+            unchecked=unchecked,
+            would_do=self._would_do,
+        )
+
+    def _descent(self, base: Settings, diagnosis: Diagnosis | None) -> Descent:
+        waits = _waits(self._search.waits_of(base), diagnosis)
+        return Descent(self._space, waits, self._search.waits_of, self._plan.shares_cores)
+
     def _prove_again(self, base: Settings, expert: Settings, first: Trial, hit: Entry) -> Found:
         """The bank's settings by the confirm stage alone; `again` says what came of it."""
-        self._observer.stage("confirm", "the bank's settings against the baseline, interleaved")
+        self._lab.stage("confirm", "the bank's settings against the baseline, interleaved")
         arms = (base, hit.settings, expert)
         proof = prove_again(self._lab, self._budget, self._plan, self._exceeded, arms, first)
         refused, unchecked = self._prover.refuse(proof)
@@ -184,7 +222,7 @@ class Course:
         if n * typical_s > NOISE_SHARE * self._budget.seconds:
             n = 0 if repeats else 1  # a study that goes on needs one to keep its scale
         if n:
-            self._observer.stage("noise", "the baseline again: how much does the machine vary?")
+            self._lab.stage("noise", "the baseline again: how much does the machine vary?")
         repeats += [repeat for _ in range(n) if (repeat := self._again(base))]
         if not repeats:
             return None
@@ -214,7 +252,7 @@ class Course:
         most_s = min(DIAGNOSIS_SHARE * self._budget.seconds, self._budget.left()) / 2
         if not self._plan.diagnose or self._lab.typical_s() > most_s:
             return None
-        self._observer.stage("diagnosis", "the loader alone, the model alone")
+        self._lab.stage("diagnosis", "the loader alone, the model alone")
         found = diagnose(self._lab, settings, together, most_s, self._plan.shares_cores)
         self._observer.note(found.sentence)
         return found

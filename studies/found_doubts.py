@@ -94,7 +94,7 @@ def _could_not_win(found: Found) -> Sequence[Doubt]:
             "what fails once in a few short runs is nothing to freeze for a long one",
             f"its trials' logs: trials/{next(iter(arm.trials.values())).number:04d}/worker.log",
         )
-        for arm in (*found.proof.arms, *found.proof.failed)
+        for arm in (*found.proof.arms[1:], *found.proof.failed)  # the baseline is frozen then
         for why in arm.reasons
         if arm.name not in refused
     ]

@@ -178,7 +178,8 @@ class Gate:
             return {}, f"{UNKNOWN}there was no time left for {who}'s steps"
         run = self._lab.losses(settings, self._n_steps, left_s, dice)
         if run.outcome != "ok":
-            unknown = UNKNOWN if run.outcome == "timeout" and run.wall_s >= left_s else ""
+            late = run.outcome == "timeout" and run.wall_s >= left_s
+            unknown = UNKNOWN if late or run.outside else ""
             return {}, f"{unknown}{who}'s steps ended as {run.outcome}: {run.reason}"
         answer: Answer = run.events[-1]
         return answer, unsound(answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hotlap.errors import StudyFailed, UserInputError
-from hotlap.job import Job, write_text
+from hotlap.job import Job
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
@@ -21,7 +20,8 @@ Stop = Callable[[list[float], list[float]], bool]
 far, each as if the trial had this one alone; True stops the trial."""
 
 
-FACTS = "facts.json"
+AGAIN = "that lies outside of the trial and tells nothing of its settings: once more"
+"""What is said where a run is done again whose server failed (see runners.protocol.Run.outside)."""
 
 
 class Lab:
@@ -58,6 +58,7 @@ class Lab:
         self._walls: list[float] = []
         self._expected_s = 0.0
         self._spread = 0.0
+        self._stage: tuple[str, str] | None = None  # in which nothing has run yet
 
     def facts(self, timeout_s: float) -> dict[str, Any]:
         """The workload's facts, asked of a worker, since the tuner never runs user code.
@@ -76,6 +77,9 @@ class Lab:
             return False
 
         run = self._run(job, self.folder / "probe", watch, timeout_s)
+        if run.outcome == "crash" and self._is_worth_another(run, timeout_s - run.wall_s):
+            timeout_s -= run.wall_s
+            run = self._run(job, self.folder / "probe", watch, timeout_s)
         if run.outcome == "invalid":
             raise UserInputError(f"{run.reason}\nNo trial was run.")
         if run.outcome == "timeout" and run.wall_s >= timeout_s:
@@ -130,8 +134,9 @@ class Lab:
         timeout_s: float,
         stop: Stop = lambda warmup, window: False,
         side: str = "both",
+        within_s: float | None = None,
     ) -> Trial:
-        """Run one trial with `settings`.
+        """Run one trial with `settings`; once more if its server failed, which is nobody's fault.
 
         Args:
             kind: What it is for: "baseline", "search", "confirm", ...
@@ -139,7 +144,25 @@ class Lab:
             timeout_s: Wall clock that it may take.
             stop: Whether it has lost already.
             side: "both", or "loader" or "compute" alone (see hotlap.job.Job).
+            within_s: Wall clock in which it has to be over, the start of a server for it included;
+                None: `timeout_s`.
         """
+        within_s = timeout_s if within_s is None else within_s
+        trial = self._measure(kind, settings, timeout_s, stop, side, within_s)
+        if self._is_worth_another(trial.run, left_s := within_s - trial.run.wall_s):
+            timeout_s = min(timeout_s, left_s)
+            trial = self._measure(kind, settings, timeout_s, stop, side, left_s)
+        return trial
+
+    def _measure(
+        self,
+        kind: str,
+        settings: Settings,
+        timeout_s: float,
+        stop: Stop,
+        side: str,
+        within_s: float,
+    ) -> Trial:
         number = self._begin(kind, settings)
         events: list[dict[str, Any]] = []
         warmup: list[float] = []
@@ -158,10 +181,11 @@ class Lab:
         precision = max(self._job.window.precision, self._spread)
         timed = replace(self._job.window, precision=precision)
         job = replace(self._job, settings=settings.to_dict(), window=timed, side=side)
-        run = self._run(job, self._trial_folder(number), watch, timeout_s)
+        run = self._run(job, self._trial_folder(number), watch, timeout_s, within_s)
         if run.outcome == "ok" and side == "both":
-            self._walls.append(run.wall_s)
-        ran_out = run.outcome == "timeout" and run.wall_s >= timeout_s
+            self._walls.append(run.own_s)
+        over = run.own_s >= timeout_s or run.wall_s >= within_s
+        ran_out = run.outcome == "timeout" and over
         # One side alone has no value: nobody trains like that.
         value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
         trial = Trial(number, kind, settings, run, value, ran_out, self.now())
@@ -181,6 +205,13 @@ class Lab:
         """
         run = {"steps": n_steps, "dice": dice}
         job = replace(self._job, kind="losses", settings=settings.to_dict(), run=run)
+        self._show_stage()
+        found = self._losses(job, timeout_s)
+        if self._is_worth_another(found, timeout_s - found.wall_s):
+            found = self._losses(job, timeout_s - found.wall_s)
+        return found
+
+    def _losses(self, job: Job, timeout_s: float) -> Run:
         folder = self.folder / "numerics"
         number = sum(1 for _ in folder.glob("[0-9]*"))
         return self._run(job, folder / f"{number:04d}", lambda event: False, timeout_s)
@@ -194,6 +225,10 @@ class Lab:
         trial = Trial(number, kind, settings, run, 0.0)
         self._observer.trial_ended(trial)
         return trial
+
+    def stage(self, name: str, detail: str = "") -> None:
+        """A stage begins; it is shown as soon as something runs in it, or else never."""
+        self._stage = (name, detail)
 
     def note(self, text: str) -> None:
         """A sentence for the user."""
@@ -226,11 +261,28 @@ class Lab:
         one = Measurement.from_events([*events, {**block, "event": "block"}])
         return self._objective.value(one)
 
+    def _is_worth_another(self, run: Run, left_s: float) -> bool:
+        """Whether a run's server failed, and in `left_s` it can be done once more; that is told."""
+        again = run.outside and left_s > self.typical_s()
+        if again:
+            self.note(AGAIN)
+        return again
+
+    def _show_stage(self) -> None:
+        if self._stage is not None:
+            self._observer.stage(*self._stage)
+        self._stage = None
+
     def _run(
-        self, job: Job, folder: Path, watch: Callable[[dict[str, Any]], bool], timeout_s: float
+        self,
+        job: Job,
+        folder: Path,
+        watch: Callable[[dict[str, Any]], bool],
+        timeout_s: float,
+        within_s: float | None = None,
     ) -> Run:
         was_there = self.folder.is_dir()
-        run = self._runner.run(job, folder, watch, timeout_s)
+        run = self._runner.run(job, folder, watch, timeout_s, within_s)
         if was_there and not self.folder.is_dir():
             raise StudyFailed(
                 f"a trial has removed the study's folder {self.folder}, and with it what was "
@@ -242,6 +294,7 @@ class Lab:
     def _begin(self, kind: str, settings: Settings) -> int:
         number = self._next
         self._next += 1
+        self._show_stage()
         self._observer.trial_started(number, kind, settings)
         return number
 
@@ -253,28 +306,6 @@ class Lab:
             return self._objective.value(run.measurement)
         # Stopped within the warm-up: the rate of its last block is all that is known.
         return warmup[-1] if run.outcome == "pruned" and warmup else 0.0
-
-
-def knows_facts(folder: Path) -> bool:
-    """Whether an earlier session has kept the facts in the study's folder."""
-    return (folder / FACTS).exists()
-
-
-def known_facts(folder: Path, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The facts kept in the study's folder, or the answer of `ask`, which is then kept.
-
-    A resumed study keeps its facts: ranges come from them, and measured anew they could differ.
-    """
-    path = folder / FACTS
-    if not path.exists():
-        write_text(path, json.dumps(ask(), indent=1))
-    try:
-        facts: dict[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise UserInputError(
-            f"{path} is damaged ({error}); remove it, and the facts are asked for anew"
-        ) from None
-    return facts
 
 
 def _next_number(folder: Path) -> int:

@@ -23,6 +23,7 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DatabaseError
 
 from hotlap.errors import UserInputError
+from hotlap.settings import Settings
 from studies.racing import RacingPruner
 
 FILE = "study.db"
@@ -86,6 +87,14 @@ class Ledger:
         self.trials.append(trial)
         self._races.add_trial(trial)
         self._stored.add_trial(trial)
+
+    def noted(self, name: str, settings: Settings) -> Any:
+        """What is kept under `name` of the last trial of these settings, any session's; or None."""
+        for trial in reversed(self.trials):
+            same = Settings.from_dict(trial.user_attrs["settings"]).key() == settings.key()
+            if same and trial.user_attrs.get(name) is not None:
+                return trial.user_attrs[name]
+        return None
 
     def first_level(self, new: float) -> float:
         """The baseline's level that all values are scaled to; `new` if there is none yet."""

@@ -37,8 +37,10 @@ racing keeps to its error on each of them, and still stops what runs at 0.4 of t
 SMALL = 0.02
 """A change that is worth showing."""
 
-MOST_ROUNDS = 30
-"""What so many rounds could show is said where the proof had none."""
+LEAST_ROUNDS = 3
+"""Fewer prove nothing (Student's t with one degree of freedom is 12.7), unless the gain is huge."""
+
+IN_WORDS = ("no", "one", "two")
 
 FINEST = 0.001
 """A sentence tells no two smaller changes apart."""
@@ -144,7 +146,7 @@ class Noise:
             most_rounds: Paired rounds that the proof can have at the most.
             n_compared: Arms that will be compared with the baseline.
         """
-        if self.n < 2 or most_rounds < 2:
+        if self.n < 2 or most_rounds < LEAST_ROUNDS:
             return self._seen
         needed = self.rounds_for(SMALL, most_rounds, n_compared)
         if needed is not None:
@@ -153,17 +155,26 @@ class Noise:
         can = f"the smallest change that {most_rounds} paired rounds can show here is {least}"
         return f"{self._seen}; {can}"
 
-    def sentence(self, n_rounds: int = 0, n_compared: int = 1, effect: float | None = None) -> str:
+    def sentence(
+        self,
+        n_rounds: int = 0,
+        n_compared: int = 1,
+        effect: float | None = None,
+        proven: bool = False,
+    ) -> str:
         """What it means after the proof.
 
         Args:
-            n_rounds: Paired rounds that it had; with fewer than two, what these would be worth.
+            n_rounds: Paired rounds that it had.
             n_compared: Arms that were compared with the baseline.
             effect: What the rounds have shown to be their doubt; None takes what is to be expected.
+            proven: Whether they have proven something all the same.
         """
-        if n_rounds < 2:
-            return self.outlook(MOST_ROUNDS, n_compared)
-        if self.n < 2:
+        if n_rounds and n_rounds < LEAST_ROUNDS and not proven:
+            prove = "proves" if n_rounds == 1 else "prove"
+            rounds = "round" if n_rounds == 1 else "rounds"
+            return f"{self._seen}; {IN_WORDS[n_rounds]} paired {rounds} {prove} nothing"
+        if self.n < 2 or not n_rounds:
             return self._seen
         least = _change(self.smallest_effect(n_rounds, n_compared) if effect is None else effect)
         return f"{self._seen}; {n_rounds} paired rounds cannot show a change of less than {least}"
@@ -171,7 +182,8 @@ class Noise:
     @property
     def _seen(self) -> str:
         if self.n < 2:
-            return "the baseline was measured once only, so nothing is known of the machine's noise"
+            was = "was measured once only" if self.n else "was not measured"
+            return f"the baseline {was} in this session, so nothing is known of the machine's noise"
         runs = f"{self.n} runs of the baseline"
         said = [f"{runs} differ by {percent(self.spread, fine=True)} from process to process"]
         if self.drifts:

@@ -54,9 +54,7 @@ class Proposals:
         return self._seen.get(settings.key())
 
     def remember(self, trial: FrozenTrial) -> None:
-        """A trial has ended; an unfinished one may be tried again."""
-        if trial.state == TrialState.FAIL:
-            return
+        """A trial has ended."""
         settings = Settings.from_dict(trial.user_attrs["settings"])
         violations = trial.user_attrs[CONSTRAINTS]
         self._seen[settings.key()] = Told(trial.state, trial.value, violations)

@@ -15,9 +15,10 @@ from studies.budget import Budget
 from studies.confirm import Confirmed, confirm, n_affordable
 from studies.gate import UNKNOWN, Gate
 from studies.lab import Lab
+from studies.noise import LEAST_ROUNDS
 from studies.plan import Plan
 from studies.protocols import Observer, Trial
-from studies.rounds import Exceeded, Rounds
+from studies.rounds import ENOUGH_ROUNDS, Exceeded, Rounds
 from studies.search import Search
 
 CONFIRM = 0.3
@@ -28,6 +29,11 @@ NUMERICS = 0.07
 
 NUMERICS_RUNS, MOST_NUMERICS = 4, 0.2
 """Runs that they take as a rule, and the most that is kept for them where each starts slowly."""
+
+LEFT_OUT = "left out of the proof: they ran out of time in the search, and it would go to them"
+
+LIKELIEST = "the likeliest change"
+"""What a change of one knob is called that nobody has tried yet."""
 
 MakeGate = Callable[[Run, float], Gate]
 
@@ -62,7 +68,7 @@ class Prover:
             return None
         many = f"each of the {len(changed)} changed settings"
         what = many if len(changed) > 1 else "the one changed setting"
-        self._observer.stage("ablate", f"what does {what} bring?")
+        self._lab.stage("ablate", f"what does {what} bring?")
         # Without what makes it fast it is as slow as the baseline.
         known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
         trial_s = max(self._lab.typical_s(), *known)
@@ -74,10 +80,19 @@ class Prover:
         return ablation
 
     def confirm(
-        self, base: Settings, expert: Settings, first: Trial | None, ablation: Ablation | None
+        self,
+        base: Settings,
+        expert: Settings,
+        first: Trial | None,
+        ablation: Ablation | None,
+        guide: Callable[[Settings], Settings | None],
     ) -> Confirmed:
-        """Prove it: only these fresh, interleaved measurements are quoted."""
-        self._observer.stage("confirm", "the best against the baseline, interleaved")
+        """Prove it: only these fresh, interleaved measurements are quoted.
+
+        An expert that ran out of time in the search takes part only if there is time for it. Where
+        nothing else would, it gives way to the change that the `guide` would try first.
+        """
+        self._lab.stage("confirm", "the best against the baseline, interleaved")
         best = self._search.best(self._plan.n_best)
         arms = {"baseline": base, **best, "expert": expert}
         if ablation and ablation.left.key() != ablation.whole.key():
@@ -88,7 +103,25 @@ class Prover:
         trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
         keep = self._numerics_share(base)
         rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
+        if self._search.ran_out(expert) and expert.key() != base.key():
+            round_s = (len(arms) - 1) * trial_s + self._search.wall_s_of(expert)
+            if rounds.left() < ENOUGH_ROUNDS * round_s:
+                self._observer.note(f"the expert's settings are {LEFT_OUT}")
+                del arms["expert"]
+                alone = {settings.key() for settings in arms.values()} == {base.key()}
+                if alone and (likely := self._search.likeliest(guide)) is not None:
+                    arms[LIKELIEST] = likely
         return confirm(rounds, arms, first)
+
+    def compare(self, base: Settings, name: str, settings: Settings, first: Trial) -> Confirmed:
+        """All the time that is left for one comparison, where there is none for a search."""
+        self._lab.stage("confirm", f"the baseline against {name}, interleaved")
+        trial_s = self._lab.typical_s()
+        # Too few rounds prove nothing whose numerics would have to be seen.
+        proves = self._budget.left(NUMERICS) >= 2 * LEAST_ROUNDS * trial_s
+        keep = self._numerics_share(base) if proves else 0.0
+        rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
+        return confirm(rounds, {"baseline": base, name: settings}, first)
 
     def expected(self, base: Settings, expert: Settings) -> tuple[int, int]:
         """Paired rounds that the proof can have at the most, and arms in them beside the baseline.
@@ -118,7 +151,7 @@ class Prover:
         refused: list[tuple[str, str]] = []
         while proof.found_better:
             winner, baseline = proof.winner, proof.baseline
-            self._observer.stage("numerics", f"does {winner.name} learn what the baseline learns?")
+            self._lab.stage("numerics", f"does {winner.name} learn what the baseline learns?")
             reason = self._plan.full_run.outgrown(winner, baseline)
             if not reason:
                 reason, unknown = self._compared(winner, baseline)

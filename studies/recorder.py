@@ -59,14 +59,17 @@ def record(
     every = list({settings.key(): settings for settings in wanted}.values())
     missing = _missing(every, rows, n_repeats, random.Random(seed))
     n_all = n_repeats * len(every)
-    start_s, n_left = clock(), len(missing)
+    start_s, n_left, n_lost = clock(), len(missing), 0
     for n_done, settings in enumerate(missing[:n_trials], 1):
         if reason := refuse(settings):
             trial = lab.refuse("record", settings, reason)
         else:
             trial = lab.measure("record", settings, TRIAL_S)
-        rows.append(settings, trial.run)
-        n_left = len(missing) - n_done
+        if trial.run.outside:  # it tells nothing of its settings
+            n_lost += 1
+        else:
+            rows.append(settings, trial.run)
+        n_left = len(missing) - n_done + n_lost
         left_s = (clock() - start_s) / n_done * n_left
         observer.note(f"{n_all - n_left} of {n_all} recorded, about {_span(left_s)} left")
     if n_left:

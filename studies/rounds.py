@@ -84,7 +84,7 @@ class Rounds:
                 break
             chance.shuffle(order)
             for arm in order:
-                self._measure(arm, n_rounds)
+                self.measure(arm, n_rounds, reference)
             n_rounds += 1
             running = self._still_running(order, reference, n_rounds)
             for arm in (arm for arm in order if arm not in running):
@@ -98,13 +98,20 @@ class Rounds:
                 break
         return n_rounds
 
-    def _measure(self, arm: Arm, n_rounds: int) -> None:
+    def measure(self, arm: Arm, n_rounds: int, reference: Arm) -> None:
+        """Measure an arm once, in the round after `n_rounds`, if there is time.
+
+        Whatever bars it is noted in its reasons. The `reference` can neither win nor lose; and a
+        trial that was cut off, or whose server failed, bars nobody.
+        """
         left_s = self.left()
         if left_s <= 0:
             return
         trial = self.lab.measure(self.kind, arm.settings, left_s)
         arm.trials[n_rounds] = trial
-        if trial.run.outcome != "ok" and not trial.ran_out:
+        if arm is reference or trial.ran_out or trial.run.outside:
+            return
+        if trial.run.outcome != "ok":
             # What fails once in a few runs is nothing to freeze for a long one.
             arm.reasons.append(f"{trial.run.outcome} in round {n_rounds + 1}: {trial.run.reason}")
         elif exceeded := self.exceeded(trial.run.measurement):

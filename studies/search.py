@@ -32,6 +32,9 @@ HOPELESS = 4.0
 HOPELESS_BLOCKS = 2
 """So many blocks after the first step, which may compile, have to agree on that."""
 
+UNFINISHED = "unfinished"
+"""How a trial counts that was cut off, or whose server failed: it tells nothing of its settings."""
+
 LONGEST_SHARE = 0.25
 """No trial may take more than this share of the whole budget."""
 
@@ -70,7 +73,8 @@ class Search:
         self._proposals = Proposals(ledger.study, space, len(ledger.trials))
         self._factor = 1.0
         for trial in ledger.trials:
-            self._proposals.remember(trial)
+            if trial.state != TrialState.FAIL:  # an unfinished one may be tried again
+                self._proposals.remember(trial)
         ended = (t.user_attrs for t in ledger.trials if t.user_attrs["outcome"] == "ok")
         if walls := [float(attributes["wall_s"]) for attributes in ended]:
             lab.expect(statistics.median(walls))
@@ -125,6 +129,19 @@ class Search:
         """The share of its time (0..1) that these settings' trial waited for data, if tried."""
         return self._noted("data_wait_share", settings)
 
+    def ran_out(self, settings: Settings) -> bool:
+        """Whether the last trial of these settings, any session's, was over before it had ended."""
+        outside = self._ledger.noted("outside", settings)  # its server failed, and not itself
+        return not outside and self._ledger.noted("outcome", settings) == "timeout"
+
+    def likeliest(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
+        """What the guide would try first beside the baseline and can be tried; None if nothing."""
+        for base in self.best(1).values():
+            while (settings := guide(base)) is not None:
+                if self._proposals.known(settings) is None and not self._refuse(settings):
+                    return settings
+        return None
+
     def wall_s_of(self, settings: Settings) -> float:
         """Wall clock of the trial of these settings; 0 if there was none."""
         return self._noted("wall_s", settings) or 0.0
@@ -142,7 +159,10 @@ class Search:
 
     def n_outcomes(self) -> dict[str, int]:
         """How many trials ended how, earlier sessions included."""
-        ended = [t.user_attrs["outcome"] for t in self._ledger.trials]
+        ended = [
+            UNFINISHED if t.state == TrialState.FAIL else t.user_attrs["outcome"]
+            for t in self._ledger.trials
+        ]
         return {outcome: ended.count(outcome) for outcome in dict.fromkeys(ended)}
 
     def run(
@@ -211,9 +231,11 @@ class Search:
         if kind == "baseline":  # without it there is no study
             most = left = self._budget.left()
         stop = self._stop if kind == "search" else (lambda warmup, window: False)
-        trial = self._lab.measure(kind, settings, min(most, left), stop)
+        # A server that has to be started for it takes time of the search, and none of the trial's.
+        trial = self._lab.measure(kind, settings, min(most, left), stop, within_s=left)
         # Cut off by the end of the search: of these settings themselves it tells nothing.
-        self._tell(trial, asked, unfinished=trial.ran_out and left < most)
+        cut_off = trial.ran_out and (left < most or trial.run.wall_s >= left)
+        self._tell(trial, asked, unfinished=trial.run.outside or cut_off)
         return trial
 
     def _tell(self, trial: Trial, asked: optuna.Trial | None, unfinished: bool = False) -> None:
@@ -225,8 +247,9 @@ class Search:
             "kind": trial.kind,
             "outcome": trial.run.outcome,
             "reason": trial.run.reason,
+            "outside": trial.run.outside,
             "settings": trial.settings.to_dict(),
-            "wall_s": trial.run.wall_s,
+            "wall_s": trial.run.own_s,
             "drift_factor": self._factor,
             "data_wait_share": trial.run.measurement.data_wait_share,
             "startup_s": trial.run.measurement.startup_s,
@@ -263,12 +286,8 @@ class Search:
         return self._study.tell(asked, value, state)
 
     def _noted(self, name: str, settings: Settings) -> float | None:
-        """What the ledger has under `name` of the last trial of these settings, any session's."""
-        for trial in reversed(self._ledger.trials):
-            same = Settings.from_dict(trial.user_attrs["settings"]).key() == settings.key()
-            if same and trial.user_attrs.get(name) is not None:
-                return float(trial.user_attrs[name])
-        return None
+        noted = self._ledger.noted(name, settings)
+        return None if noted is None else float(noted)
 
     def _stop(self, warmup: list[float], window: list[float]) -> bool:
         if window:

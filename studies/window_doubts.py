@@ -1,6 +1,6 @@
 """Doubts that trials' windows give rise to: what was odd while they were timed.
 
-Each is said once a study, with the number of trials that it touches.
+Each is said once a study, with the number of the proof's runs that it touches.
 """
 
 from __future__ import annotations
@@ -240,5 +240,5 @@ def _many(touched: Sequence[object], trials: Sequence[object]) -> bool:
 
 def _of(touched: Sequence[object], trials: Sequence[object]) -> str:
     if len(trials) == 1:
-        return "the only trial"
-    return f"{len(touched)} of {len(trials)} trials"
+        return "the only run"
+    return f"{len(touched)} of {len(trials)} runs of the proof"

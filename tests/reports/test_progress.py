@@ -93,3 +93,25 @@ def test_close_shows_the_cursor_again_and_its_thread_ends():
     for thread in started:
         thread.join(timeout=60)
         assert not thread.is_alive()
+
+
+def test_a_terminal_shows_the_stage_that_has_no_trial_yet_and_that_time_passes():
+    """The probe, and what follows it, may take a minute before the first trial."""
+    clock = Clock()
+    console = Console(force_terminal=True, width=100, file=io.StringIO())
+    with Progress(console, budget_s=60, now=clock) as progress:
+        progress.stage("probe", "digits")
+        shown = [progress._status().plain]
+        clock.s += 12.5
+        progress.doing("the tracking begins")
+        shown.append(progress._status().plain)
+    assert "probe 0:00" in shown[0] and "probe 0:12" in shown[1]
+    assert shown[0][0] != shown[1][0]  # it turns
+    assert shown[1].endswith("\nthe tracking begins")
+
+
+def test_a_log_file_gets_the_line_of_a_stage_at_once(plain):
+    progress = Progress(plain)
+    progress.stage("probe", "digits")
+    progress.doing("the tracking begins")
+    assert lines(plain) == ["probe  digits"]

@@ -168,6 +168,7 @@ def test_a_server_that_was_killed_costs_one_trial_and_no_more(tmp_path):
 
         found = runner.run(job, tmp_path / "0", kill_server, 60)
         assert found.outcome in ("oom", "crash")
+        assert found.outside and "killed from outside" in found.reason
         job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
         assert runner.run(job, tmp_path / "1", lambda event: False, 60).outcome == "ok"
 
@@ -243,14 +244,15 @@ def test_no_more_servers_are_kept_than_memory_is_for(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("module", "outcome", "words"),
+    ("module", "outcome", "words", "outside"),
     [
-        ("time.sleep(600)", "timeout", r"within [\d.]+ s; for more, type a larger budget="),
-        ("os._exit(3)", "crash", "ended with code 3"),
+        ("time.sleep(600)", "timeout", r"within [\d.]+ s; for more, type a larger budget=", True),
+        ("os.kill(os.getpid(), 9)", "crash", "ended with code -9", True),
+        ("os._exit(3)", "crash", "ended with code 3", False),  # as with an allocator that breaks it
     ],
 )
 def test_a_server_that_does_not_start_costs_the_trial_its_time_and_no_more(
-    tmp_path, module, outcome, words
+    tmp_path, module, outcome, words, outside
 ):
     (tmp_path / "bad_start.py").write_text(f"import os, time\n{module}\n")
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -258,8 +260,20 @@ def test_a_server_that_does_not_start_costs_the_trial_its_time_and_no_more(
         job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
         found = runner.run(job, tmp_path / "trial", lambda event: False, timeout_s=3)
         assert (found.outcome, found.events) == (outcome, ())
-        assert re.search(words, found.reason)
+        assert re.search(words, found.reason) and found.outside is outside
         assert not runner._servers
+
+
+def test_the_start_of_a_server_is_no_part_of_a_trials_own_time(tmp_path):
+    (tmp_path / "slow_start.py").write_text("import time\ntime.sleep(2)\n")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    args = {"report": str(tmp_path / "report")}
+    with ProcessRunner(preload=["slow_start"], env=env) as runner:
+        job = Job("misbehaving.waits_for_ever", args, {}, QUICK, import_path=(str(HERE),))
+        found = runner.run(job, tmp_path / "trial", lambda event: False, 1, within_s=120)
+    assert found.served_s >= 2
+    assert (found.outcome, found.outside) == ("timeout", False)
+    assert found.reason == "the trial ran out of the time it was given"
 
 
 def test_a_module_that_fails_to_load_is_the_business_of_trials_that_need_it(tmp_path):

@@ -79,6 +79,13 @@ def test_a_child_goes_with_its_parent() -> None:
     ]
     kept, dropped = active(knobs, CPU)
     assert kept == []
+    assert dropped == [
+        "pin_memory and non_blocking are not searched: "
+        "each works only where the workload runs on a CUDA device"
+    ]
+    # Its parent is there on a GPU, but keeps to the one value that the user has left it.
+    one = knob("pin_memory", [False], requires=["cuda"])
+    _, dropped = active([knobs[0], one], {**CPU, "device": "cuda:0"})
     assert dropped[1] == (
         "non_blocking is not searched: it needs pin_memory = true, and pin_memory never gets there"
     )

@@ -16,6 +16,7 @@ from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Outcome, Run, Watch
 from runners.silence import ran_out
+from runners.trial import KILLED
 
 BLOCK_S = 0.5
 N_WARMUP = 4
@@ -61,6 +62,8 @@ class SimulatedRunner:
         seed: Of the noise.
         interrupt_at: Ctrl-C in the trial with this number of order.
         compile_s: Seconds that settings compile for.
+        serves_s: Seconds that the start of a server takes for them.
+        is_killed: Whether the server is killed in the middle of their trial.
         n_epoch_steps: Steps in an epoch.
     """
 
@@ -76,6 +79,8 @@ class SimulatedRunner:
         interrupt_at: int | None = None,
         compile_s: Callable[[Settings], float] = lambda settings: 0.0,
         n_epoch_steps: int | None = None,
+        serves_s: Callable[[Settings], float] = lambda settings: 0.0,
+        is_killed: Callable[[Settings], bool] = lambda settings: False,
     ) -> None:
         self._clock = clock
         self._rate = rate
@@ -87,12 +92,21 @@ class SimulatedRunner:
         self._interrupt_at = interrupt_at
         self._compile_s = compile_s
         self._n_epoch_steps = n_epoch_steps
+        self._serves_s = serves_s
+        self._is_killed = is_killed
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
         return self._clock()
 
-    def run(self, job: Job, folder: Path, watch: Watch, timeout_s: float) -> Run:
+    def run(
+        self,
+        job: Job,
+        folder: Path,
+        watch: Watch,
+        timeout_s: float,
+        within_s: float | None = None,
+    ) -> Run:
         settings = Settings.from_dict(job.settings)
         if len(self.ran) == self._interrupt_at:
             folder.mkdir(parents=True)
@@ -103,10 +117,18 @@ class SimulatedRunner:
         events: list[dict[str, Any]] = []
         outcome: Outcome = "ok"
         reason = ""
+        over = start + (timeout_s if within_s is None else within_s)
+        served_s = min(self._serves_s(settings), over - start)
+        self._clock.now += served_s
+        if self._clock.now >= over:
+            late = "the fork server did not say 'ready' in time"
+            lost = {"wall_s": served_s, "served_s": served_s, "outside": True}
+            return Run("timeout", Measurement(()), late, folder=folder, **lost)
+        deadline = min(self._clock.now + timeout_s, over)
 
         def spend(seconds: float) -> None:
-            if self._clock.now + seconds > start + timeout_s:
-                self._clock.now = start + timeout_s
+            if self._clock.now + seconds > deadline:
+                self._clock.now = deadline
                 raise Stopped("timeout", ran_out(timeout_s))
             self._clock.now += seconds
 
@@ -127,6 +149,8 @@ class SimulatedRunner:
             tuple(events),
             folder,
             self._clock.now - start,
+            served_s=served_s,
+            outside=reason == KILLED,
         )
 
     def close(self) -> None:
@@ -148,6 +172,8 @@ class SimulatedRunner:
             num_workers=settings.num_workers,
             n_epoch_steps=self._n_epoch_steps,
         )
+        if self._is_killed(settings):
+            raise Stopped("crash", KILLED)
         if fault == "hang":
             spend(job.window.first_step_s)
             raise Stopped("timeout", f"no step was done within {job.window.first_step_s:g} s")

@@ -162,4 +162,4 @@ def test_a_whole_that_fails_now_has_nothing_to_be_taken_apart(tmp_path):
         tmp_path, workers_only, fails=lambda s: "oom" if s.key() == WHOLE.key() else ""
     )
     assert ablation.left == ablation.whole == WHOLE and not ablation.contributions
-    assert "all of them together failed: oom in round 1" in ablation.note
+    assert "all of them together failed: oom: CUDA out of memory" in ablation.note

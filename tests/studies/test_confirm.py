@@ -215,7 +215,7 @@ def test_a_round_without_a_baseline_is_not_compared(prove):
 
 
 def test_a_baseline_that_always_fails_is_a_failed_study_with_the_reason(prove):
-    with pytest.raises(StudyFailed, match="could not be measured again: CUDA out of memory"):
+    with pytest.raises(StudyFailed, match="could not be measured again: oom: CUDA out of memory"):
         prove(fails=lambda settings: "oom" if settings == BASE else "")
 
 

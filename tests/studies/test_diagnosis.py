@@ -17,7 +17,7 @@ class Sides:
         self.clock = Clock()
         self.asked = []
 
-    def run(self, job, folder, watch, timeout_s):
+    def run(self, job, folder, watch, timeout_s, within_s=None):
         self.asked.append(job.side)
         rate = self._rates[job.side]
         fails = rate if isinstance(rate, str) else ""

@@ -24,7 +24,7 @@ class Answers:
     def clock(self):
         return 0.0
 
-    def run(self, job, folder, watch, timeout_s):
+    def run(self, job, folder, watch, timeout_s, within_s=None):
         self.jobs.append(job)
         for event in self._run.events:
             assert not watch(event)
@@ -129,7 +129,7 @@ def test_a_trial_stopped_in_its_warmup_has_the_rate_of_its_last_block(tmp_path):
 
 def test_a_trial_that_removes_the_studys_folder_ends_the_study(tmp_path):
     class Removes(Answers):
-        def run(self, job, folder, watch, timeout_s):
+        def run(self, job, folder, watch, timeout_s, within_s=None):
             shutil.rmtree(tmp_path / "study")
             return super().run(job, folder, watch, timeout_s)
 
@@ -142,7 +142,7 @@ def test_a_trial_that_removes_the_studys_folder_ends_the_study(tmp_path):
 class Probes(Answers):
     """A runner whose script is probed with what some package of its writes, or without."""
 
-    def run(self, job, folder, watch, timeout_s):
+    def run(self, job, folder, watch, timeout_s, within_s=None):
         fresh = bool(job.script.get("fresh"))
         facts = {"fresh": fresh, "environment_written": [] if fresh else ["OMP_NUM_THREADS"]}
         self._run = Run("ok", Measurement(()), events=({"event": "facts", "facts": facts},))

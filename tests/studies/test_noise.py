@@ -72,17 +72,22 @@ def test_before_the_proof_the_sentence_says_the_smallest_change_that_can_be_show
     assert quiet.rounds_for(0.02, 30) == 6
     assert "can show here is" in quiet.outlook(4)
     assert quiet.outlook(6).endswith("to show a change of 2 % takes 6 paired rounds")
-    assert "paired rounds" not in quiet.outlook(1)
+    assert "paired rounds" not in quiet.outlook(2)  # they prove nothing
 
 
 def test_the_sentence_says_what_can_be_shown():
     text = Noise(5, 0.021, -0.08).sentence(5)
     assert "5 runs of the baseline differ by 2.1 % from process" in text and "8.0 % slower" in text
     assert "5 paired rounds cannot show a change of less than" in text
-    assert "measured once only" in Noise(1).sentence(5)
+    assert "measured once only in this session" in Noise(1).sentence(5)
+    assert "was not measured in this session" in Noise(0).sentence()
     assert "less than 6.2 %" in Noise(9, 0.01).sentence(8, effect=0.062)
     assert Noise(9, 0.0001).sentence(8).endswith("cannot show a change of less than 0.1 %")
-    assert "to show a change of 2 % takes 6 paired rounds" in Noise(5, 0.01).sentence()
+    assert "round" not in Noise(5, 0.01).sentence()  # there were none
+    assert Noise(5, 0.4).sentence(2).endswith("; two paired rounds prove nothing")
+    assert Noise(5, 0.4).sentence(1).endswith("; one paired round proves nothing")
+    proven = Noise(5, 0.01).sentence(2, effect=0.3, proven=True)
+    assert proven.endswith("2 paired rounds cannot show a change of less than 30 %")
     assert "two modes, one 10.0 times" in Noise(5, 0.02, 0.0, (1.0, 10.0)).sentence()
 
 

@@ -39,6 +39,14 @@ def test_every_settings_value_is_measured_once_with_its_whole_window(recorder):
     assert {trial.kind for trial in study.seen.trials} == {"record"}
 
 
+def test_a_killed_server_is_no_row_of_the_settings_that_it_served(recorder):
+    recorder(is_killed=lambda settings: settings.num_workers == 4)
+    assert recorder.told[-1] == "8 of 11 recorded; the same command goes on with the rest"
+    assert all(row.settings.num_workers != 4 for row in recorder.table().rows)
+    recorder()
+    assert recorder.told[-1] == "all 11 recorded"
+
+
 def test_a_recording_that_was_broken_off_goes_on_with_what_is_missing(recorder):
     first = recorder(n_trials=4)
     assert first.runner.ran[0] == BASE  # a part of a table can be replayed too

@@ -47,7 +47,7 @@ def test_a_quiet_study_gives_rise_to_none():
 def test_each_oddity_is_said_once_with_the_trials_it_touches(name):
     (doubt,) = doubts.of_trials(trials(12, 20, ODD[name]))
     assert doubt.name == name
-    assert "12 of 20 trials" in doubt.sentence
+    assert "12 of 20 runs of the proof" in doubt.sentence
     assert doubt.cause and doubt.advice
 
 
@@ -55,7 +55,7 @@ def test_each_oddity_is_said_once_with_the_trials_it_touches(name):
 def test_one_trial_of_many_is_put_right_by_its_repeats(name):
     assert doubts.of_trials(trials(4, 20, ODD[name])) == []
     (alone,) = doubts.of_trials(trials(1, 1, ODD[name]))
-    assert "the only trial" in alone.sentence
+    assert "the only run" in alone.sentence
 
 
 def test_oddities_of_all_kinds_come_together():
