@@ -36,7 +36,7 @@ def watched(monkeypatch, tmp_path):
     class Told:
         traceback = ""
 
-        def __init__(self, server, job, folder, watch, deadline):
+        def __init__(self, server, job, folder, watch, deadline, timeout_s):
             self.events, self._watch = [job.run["told"], BLOCK], watch
 
         def follow(self):
