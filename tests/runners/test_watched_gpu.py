@@ -34,7 +34,7 @@ def watched(monkeypatch, tmp_path):
         )
 
     class Told:
-        traceback = ""
+        traceback, outside = "", False
 
         def __init__(self, server, job, folder, watch, deadline, timeout_s):
             self.events, self._watch = [job.run["told"], BLOCK], watch
