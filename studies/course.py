@@ -169,18 +169,8 @@ class Course:
                 f"{name}"
             )
         proof = self._prover.compare(base, name, settings, first)
-        refused, unchecked = self._prover.refuse(proof)
-        repeats = [self._repeat(first), *self._of_rounds(proof.baseline)]
-        return Found(
-            proof,
-            Noise.of(repeats),
-            refused=refused,
-            first=first,
-            repeats=repeats,
-            growth=self._plan.full_run.growth(proof.winner),
-            unchecked=unchecked,
-            would_do=self._would_do,
-        )
+        found = self._of_rounds_alone(proof, first, self._prover.refuse(proof))
+        return replace(found, would_do=self._would_do)
 
     def _descent(self, base: Settings, diagnosis: Diagnosis | None) -> Descent:
         waits = _waits(self._search.waits_of(base), diagnosis)
@@ -191,19 +181,24 @@ class Course:
         self._lab.stage("confirm", "the bank's settings against the baseline, interleaved")
         arms = (base, hit.settings, expert)
         proof = prove_again(self._lab, self._budget, self._plan, self._exceeded, arms, first)
-        refused, unchecked = self._prover.refuse(proof)
+        refused = self._prover.refuse(proof)
         proven, reason = verdict(hit, proof)
         self._observer.note(f"the bank's settings {VERDICTS[proven].format(reason)}")
+        return replace(self._of_rounds_alone(proof, first, refused), again=proven)
+
+    def _of_rounds_alone(
+        self, proof: Confirmed, first: Trial, refused: tuple[list[tuple[str, str]], str]
+    ) -> Found:
+        """What was found without a search; `refused` is what the prover answered."""
         repeats = [self._repeat(first), *self._of_rounds(proof.baseline)]
         return Found(
             proof,
             Noise.of(repeats),
-            refused=refused,
+            refused=refused[0],
             first=first,
             repeats=repeats,
             growth=self._plan.full_run.growth(proof.winner),
-            unchecked=unchecked,
-            again=proven,
+            unchecked=refused[1],
         )
 
     def _warn_if_short(self, trial_s: float) -> None:
