@@ -4,7 +4,7 @@ No torch here: the process that reads these variables does not exist yet.
 
 Sources: the OpenMP specification (OMP_WAIT_POLICY), libgomp's manual (GOMP_SPINCOUNT), PyTorch's
 CUDA semantics notes (PYTORCH_CUDA_ALLOC_CONF), PyTorch's performance tuning guide (LD_PRELOAD of
-jemalloc or tcmalloc).
+jemalloc or tcmalloc), mallopt(3) and PyTorch's c10/core/impl/alloc_cpu.cpp (`GLIBC_KEEP`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,20 @@ from hotlap.settings import Settings
 
 SPINS = {"active": "1000000000", "passive": "0"}
 """libgomp's spin count for each wait policy; it reads the policy, and the count to be sure."""
+
+GLIBC_KEEP = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+    "THP_MEM_ALLOC_ENABLE": "1",
+}
+"""What makes glibc's malloc keep what is freed, and torch ask for huge pages.
+
+By itself glibc gives large pieces back to the kernel as soon as they are free (above 32 MiB each
+one, and the end of the heap above 64 MiB), so each step gets its activations as new pages, zeroed
+one by one at their first touch. The third lets torch (2.2 and later) lay tensors of 2 MiB or more
+on huge pages; where the kernel gives none to anybody, or to everybody, it changes nothing. Kept
+memory is not there for others: a process stays as large as it once was.
+"""
 
 LIBRARY_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",
@@ -32,7 +46,7 @@ LIBRARY_PATTERNS = {
 
 VARIABLES = {
     "omp_wait_policy": ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
-    "allocator": ("LD_PRELOAD",),
+    "allocator": ("LD_PRELOAD", *GLIBC_KEEP),
     "cuda_alloc_conf": ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
 }
 """Setting -> variables without which it is not in force; torch sets thread counts itself, too."""
@@ -61,7 +75,9 @@ def variables(settings: Settings, base: Mapping[str, str]) -> dict[str, str]:
         new["GOMP_SPINCOUNT"] = SPINS[settings.omp_wait_policy]
     if settings.intraop_threads is not None:
         new["OMP_NUM_THREADS"] = str(settings.intraop_threads)
-    if settings.allocator != "default":
+    if settings.allocator == "glibc_keep":
+        new |= GLIBC_KEEP
+    elif settings.allocator != "default":
         path = allocator_library(settings.allocator)
         if path is None:
             raise InvalidTrial(

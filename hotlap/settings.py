@@ -19,7 +19,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "float32_matmul_precision": ("highest", "high", "medium"),
     "compile_mode": ("none", "default", "reduce-overhead", "max-autotune"),
     "omp_wait_policy": ("default", "active", "passive"),
-    "allocator": ("default", "jemalloc", "tcmalloc"),
+    "allocator": ("default", "glibc_keep", "jemalloc", "tcmalloc"),
     "optimizer_kernel": ("default", "for_loop", "foreach", "fused"),
     "sdpa_backend": ("default", "math", "flash", "efficient", "cudnn"),
 }

@@ -43,6 +43,7 @@ MEANING = {
     "picklable_dataset": "the dataset and its functions can be pickled for another process",
     "compiler": "torch.compile works here (a C++ compiler, or Triton on CUDA)",
     "compile_time": "the budget leaves time to compile: 8 minutes or more",
+    "glibc": "the C library is glibc",
     "jemalloc": "the jemalloc library is installed",
     "tcmalloc": "the tcmalloc library is installed",
     "libgomp": "torch uses GNU OpenMP, which knows a spin count",
@@ -78,6 +79,7 @@ def machine_facts() -> dict[str, Any]:
         **nvidia_facts(),
         "allocators": [name for name in LIBRARY_PATTERNS if allocator_library(name)],
         "libgomp": _torch_has_libgomp(),
+        "libc": " ".join(platform.libc_ver()).strip(),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
     }
@@ -114,6 +116,7 @@ def words(machine: Mapping[str, Any], workload: Mapping[str, Any]) -> set[str]:
         "compile_time": machine.get("budget_s", 0.0) >= COMPILE_BUDGET_S,
         **{name: name in machine.get("allocators", ()) for name in LIBRARY_PATTERNS},
         "libgomp": bool(machine.get("libgomp")),
+        "glibc": str(machine.get("libc", "")).startswith("glibc"),
         "several_cores": machine.get("cores", 1) > 1,
     }
     backends = workload.get("sdpa_backends") or ()

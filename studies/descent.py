@@ -40,11 +40,11 @@ COMPUTE = (
     "float32_matmul_precision",
     "memory_format",
     "cudnn_benchmark",
+    "allocator",
     "omp_wait_policy",
     "optimizer_kernel",
     "intraop_threads",
     "sdpa_backend",
-    "allocator",
     "compile_mode",
 )
 """In the order in which they are tried; compilation last, because one trial of it takes minutes.

@@ -55,7 +55,10 @@ OF_WORKERS = (
     "in_order",
     "worker_threads",
 )
-SET_BY_NOBODY = ("OMP_", "GOMP_", "KMP_", "MKL_", "LD_PRELOAD", "PYTORCH_", "PYTHONPATH")
+SET_BY_NOBODY = (
+    *("OMP_", "GOMP_", "KMP_", "MKL_", "PYTORCH_", "PYTHONPATH"),
+    *("LD_PRELOAD", "MALLOC_", "GLIBC_", "THP_MEM_"),
+)
 """Variables that begin so are taken away from everybody: the default is what PyTorch does alone."""
 
 BLOCK_S = 600.0
@@ -101,7 +104,11 @@ def variables(settings: Mapping[str, Any]) -> dict[str, str]:
         found["OMP_WAIT_POLICY"] = whole["omp_wait_policy"].upper()
         # libgomp's own word for how long a thread spins, to be sure of both policies.
         found["GOMP_SPINCOUNT"] = "0" if whole["omp_wait_policy"] == "passive" else "1000000000"
-    if whole["allocator"] != "default":
+    if whole["allocator"] == "glibc_keep":
+        # Nothing that is freed goes back to the kernel; large tensors on huge pages.
+        found |= {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "1099511627776"}
+        found["THP_MEM_ALLOC_ENABLE"] = "1"
+    elif whole["allocator"] != "default":
         library = ctypes.util.find_library(whole["allocator"])
         if library is None:
             raise BlockFailed(f"lib{whole['allocator']} is not on this machine")

@@ -1,9 +1,14 @@
 """A process starts with the variables that its settings need, over the user's own."""
 
+import os
+import platform
+import subprocess
+import sys
+
 import pytest
 
 from hotlap import environment
-from hotlap.environment import is_set, process_environment, variables
+from hotlap.environment import GLIBC_KEEP, is_set, process_environment, variables
 from hotlap.errors import InvalidTrial
 from hotlap.settings import Settings
 
@@ -19,6 +24,7 @@ def test_default_settings_change_no_variable():
     [
         ({"omp_wait_policy": "passive"}, {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}),
         ({"intraop_threads": 4}, {"OMP_NUM_THREADS": "4"}),
+        ({"allocator": "glibc_keep"}, GLIBC_KEEP),
         (
             {"cuda_alloc_conf": "expandable_segments:True"},
             dict.fromkeys(
@@ -39,6 +45,32 @@ def test_an_allocator_is_preloaded_before_what_the_user_preloads(tmp_path, monke
     settings = Settings(allocator="jemalloc")
     assert variables(settings, {})["LD_PRELOAD"] == str(library)
     assert variables(settings, {"LD_PRELOAD": "own.so"})["LD_PRELOAD"] == f"{library}:own.so"
+
+
+PIECES = """
+import resource, torch
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(2):
+    torch.ones(12_000_000)
+before = faults()
+for _ in range(4):
+    torch.ones(12_000_000)
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+def test_what_is_kept_is_not_asked_of_the_kernel_again():
+    """Pieces of 48 MB, which glibc by itself gives back each time: page faults, counted."""
+    n_faults = {}
+    for allocator in ("default", "glibc_keep"):
+        env = process_environment(Settings(allocator=allocator), os.environ)
+        done = subprocess.run(
+            [sys.executable, "-c", PIECES], env=env, capture_output=True, text=True, check=True
+        )
+        n_faults[allocator] = int(done.stdout)
+    assert 5 * n_faults["glibc_keep"] < n_faults["default"]
 
 
 def test_an_allocator_that_is_not_installed_is_an_invalid_trial(tmp_path, monkeypatch):

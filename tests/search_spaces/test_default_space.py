@@ -78,6 +78,13 @@ def test_without_a_gpu_no_knob_of_one_is_searched() -> None:
     assert next(k for k in kept if k.name == "compile_mode").choices == ("none", "default")
 
 
+def test_a_cpu_that_trains_with_glibc_may_keep_its_memory() -> None:
+    for facts, choices in ((CPU, ("default", "glibc_keep")), (GPU, None)):
+        kept, _ = active(knobs(), {**facts, "libc": "glibc 2.36"})
+        found = {knob.name: knob.choices for knob in kept}
+        assert found.get("allocator") == choices
+
+
 def test_what_needs_a_gpu_is_told_in_one_line() -> None:
     _, dropped = active(
         knobs(), {**CPU, "bf16": True, "attention": True, "sdpa_backends": ["math"]}

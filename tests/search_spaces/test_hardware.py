@@ -40,6 +40,7 @@ def test_each_word_has_a_meaning_and_can_hold() -> None:
         "budget_s": 600.0,
         "allocators": ["jemalloc", "tcmalloc"],
         "libgomp": True,
+        "libc": "glibc 2.36",
     }
     workload = {
         **CPU,
