@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +34,8 @@ from typing import Any
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
+from benchmarks.commands import script  # noqa: E402
+from benchmarks.machine import count, interruptible, uptime, versions  # noqa: E402
 from hotlap.frozen import load_frozen  # noqa: E402
 from hotlap.job import EventReader  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
@@ -150,7 +150,7 @@ def study(folder: Path, model: str, words: Sequence[str], args: argparse.Namespa
     """Run tune.py in `folder`; returns the frozen file."""
     frozen = folder / f"{model}.yaml"
     mine = (f"budget={args.budget}", f"freeze={frozen}", "bank=none")
-    said = _script("tune.py", folder, [f"+model={model}", *mine, *words], args.verbose)
+    said = script("tune.py", folder, [f"+model={model}", *mine, *words], args.verbose)
     (folder / f"{model}.txt").write_text(said, encoding="utf-8")
     return frozen
 
@@ -162,7 +162,7 @@ def full_run(
     before = set(folder.glob(f"outputs/{model}/full-*"))
     # A checkpoint in the midst of an epoch would be in the epoch's seconds.
     mine = (f"settings={frozen}", f"epochs={args.epochs + 1}", "checkpoint_every_s=1000000")
-    _script("train.py", folder, [f"+model={model}", *mine, *words], args.verbose)
+    script("train.py", folder, [f"+model={model}", *mine, *words], args.verbose)
     (new,) = set(folder.glob(f"outputs/{model}/full-*")) - before
     return figures(EventReader(new).new())
 
@@ -240,21 +240,6 @@ def written(rate: float) -> str:
     if not math.isfinite(rate):
         return "-"
     return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
-
-
-def _script(name: str, folder: Path, words: Sequence[str], verbose: bool) -> str:
-    """Run a script of the clone; returns what it printed, unless it was shown."""
-    command = [sys.executable, str(ROOT / name), *words, "tracking=none"]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        stdout=None if verbose else subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    if done.returncode:
-        raise SystemExit(f"{done.stdout or ''}\n{name} ended with code {done.returncode}")
-    return done.stdout or ""
 
 
 @contextlib.contextmanager

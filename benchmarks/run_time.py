@@ -1,0 +1,177 @@
+"""A short run is planned without compilation, a long one with it, and the clock agrees.
+
+    python -m benchmarks.run_time
+    python -m benchmarks.run_time --model resnet18 --lengths 1 60 --budget 20m
+    python -m benchmarks.run_time --lengths 2 90 -- data.n_bytes=60000
+
+For each of two lengths, in epochs, as a user does it: tune.py with `objective=run_time
+run.epochs=N`, over a space that has `compile_mode` alone. The short length then by the clock too:
+train.py's whole command with the defaults and with compilation, `--runs` times each, in turns. A
+long run's rate is what benchmarks/promise.py looks at.
+
+Torch keeps on disk what it has compiled, and the next process finds it there. Each full run has a
+folder of its own for that (TORCHINDUCTOR_CACHE_DIR), as on a new machine; studies do so anyway.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+if not __package__:  # started by its path and not by -m: the clone has to be importable
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.commands import script  # noqa: E402
+from benchmarks.machine import count, interruptible, uptime, versions  # noqa: E402
+from hotlap.frozen import dump, load_frozen  # noqa: E402
+from hotlap.settings import Settings  # noqa: E402
+from studies.arm import log_interval  # noqa: E402
+
+SPACE = (
+    "search_space=[compile]",
+    "search_space.compile_mode.choices=[none,default]",
+    "search_space.compile_mode.requires=[compiler]",
+)
+"""One compiled mode, at any budget: as it stands it is left out of budgets below 8 minutes."""
+
+CACHE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One length: what was frozen, and the seconds of its full runs.
+
+    Attributes:
+        epochs: Of each full run.
+        compile_mode: What the study froze.
+        projected: The study's seconds of the whole run with what it froze, and with the defaults.
+        default_s: By the clock, of train.py's whole command with the defaults, a run each; empty
+            where no full run was done.
+        compiled_s: The same compiled.
+    """
+
+    epochs: int
+    compile_mode: str
+    projected: tuple[float, float]
+    default_s: tuple[float, ...]
+    compiled_s: tuple[float, ...]
+
+
+def main(argv: list[str]) -> int:
+    """One row for each length; 0 if the claim holds."""
+    args = arguments(argv)
+    print(f"before: {uptime()}\n{versions()}", flush=True)
+    with TemporaryDirectory() as folder:
+        short, long = sorted(args.lengths)
+        rows = [
+            measured(Path(folder), short, args.runs, args),
+            measured(Path(folder), long, 0, args),
+        ]
+    print(table(rows))
+    faults = wrong(rows)
+    said = "; ".join(faults) or "none"
+    print(f"claim: the short run as it is, the long one compiled; not so: {said}")
+    print(f"after:  {uptime()}")
+    return 1 if faults else 0
+
+
+def wrong(rows: Sequence[Row]) -> list[str]:
+    """What of the claim does not hold, for the short length and the long one; empty if all does."""
+    short, long = rows
+    faults = []
+    if short.compile_mode != "none":
+        faults.append(f"{short.epochs} epochs are compiled")
+    if long.compile_mode == "none":
+        faults.append(f"{long.epochs} epochs are not compiled")
+    if log_interval(short.compiled_s).value < log_interval(short.default_s).value:
+        faults.append(f"by the clock {short.epochs} epochs take less when they are compiled")
+    return faults
+
+
+def arguments(argv: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.run_time", description=(__doc__ or "").partition("\n\n")[0]
+    )
+    parser.add_argument("--model", default="gpt_small", help="the workload")
+    parser.add_argument("--lengths", type=count, nargs=2, default=[1, 60], help="in epochs")
+    parser.add_argument("--budget", default="5m", help="of each study")
+    parser.add_argument("--runs", type=count, default=2, help="full runs each way, by the clock")
+    parser.add_argument("--verbose", action="store_true", help="show what the scripts print")
+    parser.add_argument("more", nargs="*", help="further words for both scripts, after --")
+    return parser.parse_args(argv)
+
+
+def measured(folder: Path, epochs: int, n_runs: int, args: argparse.Namespace) -> Row:
+    """One length: a study, and so many full runs each way, in turns."""
+    frozen, study = folder / f"{epochs}.yaml", folder / f"study-{epochs}"
+    words = (
+        *(f"+model={args.model}", "objective=run_time", f"run.epochs={epochs}", *SPACE),
+        *(f"budget={args.budget}", "bank=none", f"freeze={frozen}", f"hydra.run.dir={study}"),
+        *args.more,
+    )
+    script("tune.py", folder, words, args.verbose)
+    arms = {name: folder / f"{name}.yaml" for name in ("none", "default")}
+    for name, path in arms.items():
+        dump(path, Settings(compile_mode=name), {})
+    seconds: dict[str, list[float]] = {name: [] for name in arms}
+    for i in range(n_runs):
+        for name in sorted(arms, reverse=bool(i % 2)):
+            seconds[name].append(_full_run_s(folder, arms[name], epochs, args))
+    return Row(
+        epochs,
+        str(load_frozen(frozen).settings.compile_mode),
+        projected(json.loads((study / "result.json").read_text(encoding="utf-8"))),
+        tuple(seconds["none"]),
+        tuple(seconds["default"]),
+    )
+
+
+def projected(result: dict[str, Any]) -> tuple[float, float]:
+    """Seconds of the whole run by a study's result: of the best that was tried, of the baseline."""
+    arms = result["winner"] or result["best_tried"] or {}, result["baseline"]
+    default, best = ((arm.get("run_time") or {}).get("value", math.nan) for arm in arms[::-1])
+    return best, default
+
+
+def table(rows: Sequence[Row]) -> str:
+    """One line a length, in seconds of the whole run."""
+    head = (
+        "epochs",
+        "frozen compile_mode",
+        "projected",
+        "default",
+        "by clock, compiled",
+        "default",
+    )
+    lines = [head]
+    for row in rows:
+        clocked = (
+            log_interval(seconds).value if seconds else math.nan
+            for seconds in (row.compiled_s, row.default_s)
+        )
+        figures = (f"{s:.0f} s" if s == s else "-" for s in (*row.projected, *clocked))
+        lines.append((str(row.epochs), row.compile_mode, *figures))
+    widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(head))]
+    return "\n".join("".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def _full_run_s(folder: Path, settings: Path, epochs: int, args: argparse.Namespace) -> float:
+    """Seconds of one command of train.py, with nothing compiled before."""
+    with TemporaryDirectory(dir=folder) as cache:
+        words = (f"+model={args.model}", f"settings={settings}", f"epochs={epochs}", *args.more)
+        started = time.perf_counter()
+        script("train.py", folder, words, args.verbose, {CACHE: cache})
+        return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    sys.exit(interruptible(main, sys.argv[1:]))
