@@ -98,6 +98,8 @@ class Trial:
             raise
         finally:
             self._server.bury(pid)
+        if outcome == "crash" and self.events and self.events[-1].get("no_room"):
+            raise NoRoom(reason)
         if outcome == "crash" and (why := takes_no_more(self._folder)):
             raise NoRoom(f"the disk that holds {self._folder} takes no more ({why}): {reason}")
         return outcome, reason
