@@ -12,6 +12,9 @@ from collections.abc import Callable
 
 Listener = Callable[[str, int, int], None]
 
+TO_THE_END = "\x1b[K"
+"""Has a terminal clear what a longer line before has left."""
+
 
 class _OnStandardError:
     """A line that counts on a terminal, a line each tenth of the way in a log."""
@@ -24,7 +27,7 @@ class _OnStandardError:
         tenth = (what, n_done * 10 // n_wanted)
         if sys.stderr.isatty():
             end = "\n" if n_done == n_wanted else ""
-            print(f"\r{text}", end=end, file=sys.stderr, flush=True)
+            print(f"\r{text}{TO_THE_END}", end=end, file=sys.stderr, flush=True)
         elif tenth != self._told:
             print(text, file=sys.stderr, flush=True)
         self._told = tenth
