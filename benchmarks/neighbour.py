@@ -6,7 +6,6 @@ import random
 import subprocess
 import sys
 import threading
-from types import TracebackType
 
 MEAN_S = 4.0
 """Mean time that it stays on, or off: longer than a trial, shorter than a study."""
@@ -32,12 +31,7 @@ class Neighbour:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from conf.fault import Fault
-from conf.place import bank_folder, is_folder
+from conf.place import bank_folder, is_folder, place_of
 from conf.recorded import is_replay
 from conf.schema import Common, TuneConfig
 from conf.sources import Sources
@@ -28,6 +29,34 @@ def faults(config: Common, sources: Sources) -> Iterator[Fault]:
             right="a folder of your own",
             cure="cd <folder>, then the same command",
         )
+
+
+def overwritten(sweep: Sequence[tuple[Common, Sources]]) -> Iterator[Fault]:
+    """The files that several studies of a sweep would freeze into; given are those of all."""
+    writers: dict[Path, list[tuple[Common, Sources]]] = defaultdict(list)
+    for config, sources in sweep:
+        if path := _written(config):
+            writers[path].append((config, sources))
+    for several in writers.values():
+        if len(several) > 1:
+            names = {config.name for config, _ in several}
+            _, sources = several[0]
+            yield sources.fault(
+                "freeze",
+                what="freeze names the same file for several studies of the sweep, and each would "
+                "overwrite what the one before has frozen",
+                right="a file for each, or none: each study's own folder has its frozen.yaml",
+                cure="freeze='${name}.yaml'" if len(names) == len(several) else "freeze=null",
+            )
+
+
+def _written(config: Common) -> Path | None:
+    """The file that `freeze` names; None for none, or for no file at all, which is told."""
+    freeze = getattr(config, "freeze", None)
+    try:
+        return place_of(freeze).resolve() if freeze else None
+    except (OSError, ValueError, RuntimeError):
+        return None
 
 
 def _resume(path: str, sources: Sources) -> Iterator[Fault]:

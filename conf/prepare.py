@@ -9,7 +9,7 @@ from pathlib import Path
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
-from conf import check
+from conf import check, check_paths
 from conf.assemble import assemble
 from conf.choices import chooses
 from conf.fault import Fault, without_consequences
@@ -49,6 +49,7 @@ class Request:
         script_args: What followed a bare `--`, as typed.
         faults: All that is wrong.
         jobs: What can start, if nothing is wrong.
+        checked: The config of each job whose types are right, and where it is from.
     """
 
     session: Session
@@ -58,6 +59,7 @@ class Request:
     script_args: Sequence[str] = ()
     faults: list[Fault] = field(default_factory=list)
     jobs: list[Prepared] = field(default_factory=list)
+    checked: list[tuple[Common, Sources]] = field(default_factory=list)
 
 
 def prepare(request: Request) -> None:
@@ -66,6 +68,8 @@ def prepare(request: Request) -> None:
         job = _job(request, words)
         if job is not None:
             request.jobs.append(job)
+    same = check_paths.overwritten(request.checked)
+    request.faults += without_consequences(request.faults, same)
 
 
 def structure(request: Request) -> list[str]:
@@ -144,6 +148,7 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
     faults += without_consequences(told, complete(config, request.script_args, words, sources))
     ready: Common = OmegaConf.to_object(config)  # type: ignore[assignment]
     found = in_table(check.faults(ready, sources), sources.table)
+    request.checked.append((ready, sources))
     faults += without_consequences([*request.faults, *faults], found)
     request.faults += faults
     if faults:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_search_path import SearchPathQuery
@@ -64,13 +64,8 @@ class Session:
         loader.repository.initialize_sources(search_path)  # type: ignore[attr-defined]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._hydra.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._hydra.__exit__(*error)
 
     def compose(self, overrides: Sequence[str]) -> DictConfig:
         """The composed config, without Hydra's own part.

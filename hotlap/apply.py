@@ -7,7 +7,8 @@
     optimizer = hotlap.optimizer(torch.optim.SGD, model.parameters(), settings, lr=0.1)
     step = hotlap.Step(model, optimizer, loss, settings, "cuda")
     for batch in loader:
-        step(batch)  # or your own lines with hotlap.to_device, hotlap.autocast and hotlap.scaler
+        step(batch)  # or your own lines with hotlap.to_device, hotlap.autocast and hotlap.scaler,
+                     # which have to follow settings.micro_batch_size themselves
 
 The pieces live in files of their own; this page is their common face.
 """

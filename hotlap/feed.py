@@ -63,13 +63,7 @@ class Feed:
         clock: Seconds.
         ready: Batches that an iterator has ready, None if that cannot be told.
 
-    Attributes:
-        wait_s: Seconds blocked in the loader since the start, epoch starts included.
-        wait_before_s: What it was when the current epoch began.
-        now: The clock when the last batch had come.
-        n_taken: Batches taken since the start.
-        n_epochs: Epochs begun.
-        n_epoch_steps: Batches of an epoch, None until it is known.
+    Attributes (beside those of FeedState):
         n_taken_at_end: What `n_taken` will be with the epoch's last batch; -1 if unknown.
     """
 

@@ -4,7 +4,8 @@ Orders come as JSON lines on standard input, answers go as JSON lines to a descr
 the first argument, since whatever the interpreter runs at its start may print to standard output:
 
     (at first)        -> {"ready": true, "start_s": CPU seconds of interpreter and imports}
-    {"run": folder}   -> {"pid": n}, and {"gone": n, "status": s} when nothing of the trial is left
+    {"run": folder}   -> {"pid": n}, and {"gone": n, "status": s} when nothing of the trial is left;
+                         {"pid": null, "why": text} where no process can be forked
     {"kill": n}       -> the trial's whole group is killed; {"gone": ...} follows
 
 Standard input at its end means that the tuner is gone, however it went: everything is killed.
@@ -120,7 +121,11 @@ class Server:
     def _obey(self, order: dict[str, Any]) -> None:
         if "run" in order:
             server = os.getpid()
-            pid = os.fork()
+            try:
+                pid = os.fork()
+            except OSError as error:
+                self._answer(pid=None, why=error.strerror)
+                return
             if pid == 0:
                 self._become_worker(Path(order["run"]), server)
             self._trial = pid

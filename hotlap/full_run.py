@@ -27,9 +27,9 @@ import torch
 
 from hotlap.aside import aside
 from hotlap.batches import tensors
-from hotlap.errors import Diverged, NoBatch, UserInputError
+from hotlap.errors import Diverged, NoBatch, NoRoom, UserInputError
 from hotlap.job import EventLog, Job
-from hotlap.room import no_room
+from hotlap.room import no_room, takes_no_more
 from hotlap.stopping import deafen, on_stop
 from hotlap.structure import batch_shapes
 from hotlap.workload import Workload
@@ -42,8 +42,8 @@ REPORT_S = 1.0
 
 CHECKPOINT = "checkpoint.pt"
 
-UNSAVED = (OSError, RuntimeError)
-"""What torch.save raises where a file cannot be written; its own writer has the second."""
+UNSAVED = (NoRoom, OSError, RuntimeError)
+"""What is raised where a checkpoint cannot be written; torch's own writer has the last one."""
 
 
 @dataclass
@@ -116,7 +116,8 @@ class FullRun:
         Raises:
             Diverged: The loss is not finite.
             NoBatch: An epoch has no batch.
-            OSError: The last checkpoint cannot be saved.
+            NoRoom: The last checkpoint cannot be saved, for the disk is full.
+            OSError: It cannot be saved for another reason.
         """
         on_stop(self._ask_to_stop)
         loss: torch.Tensor | None = None
@@ -227,7 +228,8 @@ class FullRun:
         try:
             self._save()
         except UNSAVED as error:
-            raise OSError(
+            kind = NoRoom if isinstance(error, NoRoom) else OSError
+            raise kind(
                 f"the last checkpoint, of step {self._position.steps}, cannot be saved as "
                 f"{self._checkpoint}: {_first_line(error)}; an earlier one stays as it was"
             ) from error
@@ -242,7 +244,13 @@ class FullRun:
         }
         self._checkpoint.parent.mkdir(parents=True, exist_ok=True)
         with aside(self._checkpoint) as place:
-            torch.save(state, place)
+            try:
+                torch.save(state, place)
+            except UNSAVED as error:
+                # torch's writer names no cause. Asked now: `aside` makes room again.
+                if full := no_room(error) or takes_no_more(place.parent):
+                    raise NoRoom(full) from error
+                raise
         self._saved = time.monotonic()
         self._tell("checkpoint", path=str(self._checkpoint), **vars(self._position))
         self._meter.begin()

@@ -31,7 +31,8 @@ clock in all processes of the machine):
     checkpoint  path, epoch, steps, step_in_epoch
     trained   a full run is done: steps, samples, seconds, samples_per_s, loss, interrupted
     finished  peak_device_bytes, peak_host_bytes, n_skipped_steps; of a script left_out_share
-    failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback
+    failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback,
+              no_room (whether the error says that a disk is full)
     stopping  limit_s: not in the file; the runner has asked a full run to save and end by itself
 """
 

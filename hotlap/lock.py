@@ -9,22 +9,18 @@ UNSUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
 """What file systems without locks answer: some that come over the network, some in user space."""
 
 
-def take(fd: int, wait: bool = False) -> str:
-    """Lock an open file for this process alone.
-
-    Args:
-        fd: Its descriptor.
-        wait: Whether to wait while another process holds it.
+def take(fd: int) -> str:
+    """Lock an open file, by its descriptor, for this process alone.
 
     Returns:
         Empty, or what the file system says that has no locks. Then nobody is kept out.
 
     Raises:
-        BlockingIOError: Another process holds it, and this one does not wait.
+        BlockingIOError: Another process holds it.
         OSError: It cannot be locked for another reason.
     """
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno not in UNSUPPORTED:
             raise

@@ -12,17 +12,28 @@ from collections.abc import Callable
 
 Listener = Callable[[str, int, int], None]
 
+TO_THE_END = "\x1b[K"
+"""Has a terminal clear what a longer line before has left."""
 
-def _print(what: str, n_done: int, n_wanted: int) -> None:
+
+class _OnStandardError:
     """A line that counts on a terminal, a line each tenth of the way in a log."""
-    text = f"hotlap: {what}: {n_done} of {n_wanted}"
-    if sys.stderr.isatty():
-        print(f"\r{text}", end="\n" if n_done == n_wanted else "", file=sys.stderr, flush=True)
-    elif n_done * 10 // n_wanted != (n_done - 1) * 10 // n_wanted:
-        print(text, file=sys.stderr, flush=True)
+
+    def __init__(self) -> None:
+        self._told: tuple[str, int] | None = None
+
+    def __call__(self, what: str, n_done: int, n_wanted: int) -> None:
+        text = f"hotlap: {what}: {n_done} of {n_wanted}"
+        tenth = (what, n_done * 10 // n_wanted)
+        if sys.stderr.isatty():
+            end = "\n" if n_done == n_wanted else ""
+            print(f"\r{text}{TO_THE_END}", end=end, file=sys.stderr, flush=True)
+        elif tenth != self._told:
+            print(text, file=sys.stderr, flush=True)
+        self._told = tenth
 
 
-_listener: Listener = _print
+_listener: Listener = _OnStandardError()
 
 
 def preparing(what: str, n_done: int, n_wanted: int) -> None:

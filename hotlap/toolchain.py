@@ -54,13 +54,15 @@ def device_facts(device: torch.device) -> dict[str, Any]:
         properties = torch.cuda.get_device_properties(device)
         capability = (properties.major, properties.minor)
         ampere = capability >= BF16_CAPABILITY
+        with torch.cuda.device(device):  # torch answers for the current one
+            bf16 = ampere and torch.cuda.is_bf16_supported()
         return {
             "device": str(device),
             "device_name": properties.name,
             "capability": list(capability),
             "device_memory_bytes": properties.total_memory,
             "cuda_allocator": torch.cuda.get_allocator_backend(),
-            "bf16": ampere and torch.cuda.is_bf16_supported(),
+            "bf16": bf16,
             "fp16": True,
             "tf32": ampere,
         }

@@ -23,7 +23,7 @@ from hotlap import toolchain
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
 from hotlap.device_wait import device_wait
-from hotlap.errors import Diverged, HotlapError, InvalidTrial, chain
+from hotlap.errors import Diverged, HotlapError, InvalidTrial, NoRoom, chain
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
 from hotlap.progress import listen
@@ -179,14 +179,16 @@ def build(dotted: str, args: dict[str, Any]) -> Workload:
     return workload
 
 
-def failure(error: BaseException, job: Job) -> dict[str, str]:
-    """A failed event's values: the outcome, one readable line, the traceback."""
+def failure(error: BaseException, job: Job) -> dict[str, Any]:
+    """A failed event's values; see hotlap/job.py."""
     errors = chain(error)
     texts = [f"{type(e).__name__}: {e}".strip() for e in errors]
     no_shared_memory = next(filter(SHARED_MEMORY.search, texts), None)
     no_memory = next(filter(OUT_OF_MEMORY.search, texts), None)
     if isinstance(error, Diverged):
         outcome, line = "diverged", str(error)
+    elif isinstance(error, NoRoom):
+        outcome, line = "crash", str(error)
     elif isinstance(error, HotlapError):
         outcome, line = "invalid", " ".join(str(error).split())
     elif no_shared_memory:
@@ -201,7 +203,8 @@ def failure(error: BaseException, job: Job) -> dict[str, str]:
         "error": line,
         "traceback": "".join(traceback.format_exception(error)),
     }
-    return {name: printable(text) for name, text in told.items()}
+    told = {name: printable(text) for name, text in told.items()}
+    return {**told, "no_room": isinstance(error, NoRoom)}
 
 
 def _workers_of(error: BaseException, job: Job) -> tuple[int, int]:

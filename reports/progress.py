@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from statistics import median
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -37,7 +36,7 @@ NEW = ("baseline", "expert", "search")
 
 
 class Progress:
-    """Prints one line a trial, and keeps a live status below them on a terminal.
+    """Prints one line a trial, and on a terminal, within a `with`, a live status below them.
 
     Args:
         console: Where to print; its `is_terminal` decides whether there is a live status.
@@ -74,17 +73,13 @@ class Progress:
                 refresh_per_second=REFRESH_PER_S,
                 transient=True,
             )
-            self._live.start()
 
     def __enter__(self) -> Progress:
+        if self._live is not None:
+            self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -15,8 +15,12 @@ LOG_WIDTH = 120
 class Screen(Console):
     """A console that nobody has to read: `python tune.py ... | head -1` still ends its study.
 
-    So does one whose terminal was closed, or whose log lies on a full disk.
+    So does one whose terminal was closed, or whose log lies on a full disk. A text is printed as it
+    is: in a path or an error that names `[lr=0.1]` or `:key:` rich would see a style or a picture.
     """
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(markup=False, emoji=False, **more)
 
     def on_broken_pipe(self) -> None:
         """Print no more, where rich would end the program."""

@@ -35,7 +35,7 @@ class Run:
             is where the trial began; 0 where the trial paid for them itself.
         served_s: Seconds of `wall_s` in which a server was started for it, no fault of the trial's.
         outside: Whether what ended it lies outside of the trial: its server did not start in time,
-            did not answer, or was killed. Then it tells nothing of the settings.
+            did not answer, could not fork, or was killed. Then it tells nothing of the settings.
     """
 
     outcome: Outcome

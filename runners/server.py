@@ -50,6 +50,10 @@ class NoAnswer(Exception):
     """The server has not answered by the deadline; it has been killed."""
 
 
+class NoFork(Exception):
+    """The server serves, and the machine gives it no further process."""
+
+
 class Ended(Exception):
     """The server has ended by itself, or was killed from outside.
 
@@ -116,10 +120,23 @@ class Server:
 
         Raises:
             NoAnswer: The worker has not been forked by the deadline.
+            NoFork: It cannot be forked.
             Ended: There is no server any more.
         """
         self._order(run=str(folder.absolute()))
-        return int(self._await("pid", deadline)["pid"])
+        answer = self._await("pid", deadline)
+        if answer["pid"] is None:
+            raise NoFork(
+                f"the machine gave the trial no process ({answer['why']}): too many run already, "
+                "or too little memory is left; `ulimit -u` says how many this user may have"
+            )
+        return int(answer["pid"])
+
+    def ended(self, when: str, advice: str = "") -> Ended:
+        """The error of a server that is not alive any more, and how that came."""
+        code = self._process.poll()
+        killed = code == -signal.SIGKILL
+        return Ended(f"the fork server ended with code {code} {when}{advice}", killed)
 
     def wait_gone(self, pid: int, seconds: float) -> int | None:
         """The trial's exit status (minus the signal's number if killed) once all of it is gone."""
@@ -185,12 +202,8 @@ class Server:
                 if key in answer:
                     return answer
             if not self.alive():
-                code = self._process.poll()
-                raise Ended(
-                    f"the fork server ended with code {code} before it said "
-                    f"'{key}'; does this work: {sys.executable} -c 'import torch'",
-                    killed=code == -signal.SIGKILL,
-                )
+                import_ = f"; does this work: {sys.executable} -c 'import torch'"
+                raise self.ended(f"before it said '{key}'", import_ if key == "ready" else "")
         self._process.kill()  # it would go on importing while the next trial is timed
         self._process.wait()
         kill_marked(self._mark)

@@ -57,6 +57,12 @@ def too_silent(job: Job, events: Collection[str], silent_s: float) -> str:
             "something else for longer without a batch or a call of its model, as a metric or a "
             f"checkpoint may take {LOG}; for that, {longer}"
         )
+    if job.kind == "probe":
+        return (
+            f"nothing was heard of the probe {within}: the workload's function takes longer, or "
+            f"its first batches do, or they hang {LOG}; long work says how far it is by "
+            f"hotlap.preparing, or {longer}"
+        )
     if "warmup" in events:
         what, since, step = "no block ended", "of the one before", "a step"
     else:

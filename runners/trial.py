@@ -12,11 +12,11 @@ from hotlap.errors import NoRoom
 from hotlap.job import EventReader, Job, Kept
 from hotlap.room import takes_no_more
 from runners.protocol import Outcome, Watch
-from runners.server import BURY_S, POLL_S, Ended, NoAnswer, Server
+from runners.server import BURY_S, POLL_S, Ended, NoAnswer, NoFork, Server
 from runners.silence import ran_out, too_silent
 
 KILLED = "the fork server was killed from outside, and the trial with it"
-"""Why a trial ended whose server is gone."""
+"""Why a trial ended whose server was killed."""
 
 STOP_S = 600.0
 """A full run that has not saved a checkpoint and ended so long after it was asked to hangs."""
@@ -84,8 +84,11 @@ class Trial:
         except NoAnswer as error:
             self.outside = True
             return "timeout", str(error)
-        except Ended:
-            return self._without_server()
+        except NoFork as error:
+            self.outside = True
+            return "crash", str(error)
+        except Ended as error:
+            return self._without_server(error)
         self._heard = time.monotonic()
         try:
             outcome, reason = self._until_gone(pid)
@@ -98,6 +101,8 @@ class Trial:
             raise
         finally:
             self._server.bury(pid)
+        if outcome == "crash" and self.events and self.events[-1].get("no_room"):
+            raise NoRoom(reason)
         if outcome == "crash" and (why := takes_no_more(self._folder)):
             raise NoRoom(f"the disk that holds {self._folder} takes no more ({why}): {reason}")
         return outcome, reason
@@ -144,7 +149,7 @@ class Trial:
             self.traceback = last["traceback"]
             return cast(Outcome, last["outcome"]), str(last["error"])
         if not self._server.alive():
-            return self._without_server()
+            return self._without_server(self._server.ended("while the trial ran"))
         if status == -signal.SIGKILL:
             return "oom", "the worker was killed from outside, most likely for want of host memory"
         how = _signal_name(-status) if status < 0 else f"exit code {status}"
@@ -157,9 +162,9 @@ class Trial:
             )
         return "crash", f"the worker ended with {how} {after}"
 
-    def _without_server(self) -> tuple[Outcome, str]:
-        self.outside = True
-        return "crash", KILLED
+    def _without_server(self, error: Ended) -> tuple[Outcome, str]:
+        self.outside = error.killed
+        return "crash", KILLED if error.killed else str(error)
 
 
 def _signal_name(number: int) -> str:

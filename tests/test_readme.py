@@ -96,17 +96,24 @@ def test_the_workload_example_is_one():
     assert workload.loss(workload.model.cpu(), batch).isfinite()
 
 
-def test_the_loop_example_trains(tmp_path, monkeypatch):
+def test_the_loop_example_trains_with_every_setting(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    dump("frozen.yaml", Settings(), {})
+    dump("frozen.yaml", Settings(micro_batch_size=16), {})
+    sizes = []
+
+    class MyNet(nn.Linear):
+        def forward(self, x):
+            sizes.append(len(x))
+            return super().forward(x)
+
     scope = {
         "torch": torch,
-        "MyNet": lambda: nn.Linear(4, 2),
+        "MyNet": lambda: MyNet(4, 2),
         "dataset": TensorDataset(torch.randn(128, 4), torch.zeros(128, dtype=torch.long)),
     }
     code = blocks("python")[1].replace('"cuda"', '"cpu"')
     exec(compile(code, "README", "exec"), scope)
-    assert scope["loss"].isfinite()
+    assert scope["loss"].isfinite() and set(sizes) == {16}
 
 
 def test_ci_runs_exactly_the_readmes_test_command():

@@ -70,13 +70,19 @@ def memory_eater(share: float, device: str = "cuda") -> Workload:
     """`small`, whose first step asks for `share` of the free device memory, then for 0.3 of it."""
 
     def greedy(model: nn.Module, batch: Any) -> torch.Tensor:
-        free, _ = torch.cuda.mem_get_info()
+        free = free_bytes(device)
         held = [torch.empty(int(free * s), dtype=torch.uint8, device=device) for s in (share, 0.3)]
         return loss(model, batch) + 0 * held[0][0]
 
     workload = small(device)
     workload.loss = greedy
     return workload
+
+
+def free_bytes(device: torch.device | str) -> int:
+    """What is free of a device's memory, whichever is torch's current one."""
+    with torch.cuda.device(device):
+        return torch.cuda.mem_get_info()[0]
 
 
 def defaulting(device: str, shuffle: bool) -> Workload:
@@ -120,7 +126,7 @@ def look(applied: Any) -> dict[str, Any]:
     cuda = applied.device.type == "cuda"
     found: dict[str, Any] = {}
     if cuda:
-        found["free_bytes"] = torch.cuda.mem_get_info(applied.device)[0]
+        found["free_bytes"] = free_bytes(applied.device)
     batches = list(itertools.islice(applied.loader, N_STEPS))
     found |= _forward(applied, batches[0])
     for batch in batches:
@@ -134,7 +140,8 @@ def look(applied: Any) -> dict[str, Any]:
     found["scales"] = applied.scaler.is_enabled()
     found["trained"] = applied.n_skipped_steps() < N_STEPS
     if cuda:
-        found |= _on_cuda(applied, batches[0])
+        with torch.cuda.device(applied.device):  # of the current one torch tells most of it
+            found |= _on_cuda(applied, batches[0])
     return found
 
 

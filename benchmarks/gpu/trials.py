@@ -234,7 +234,8 @@ def _holding(device: str) -> Iterator[None]:
     """Another process that holds memory of the device meanwhile."""
     code = (
         f"import sys, torch; held = torch.zeros({HELD_BYTES}, dtype=torch.uint8, "
-        f"device={device!r}); torch.cuda.synchronize(); print('held', flush=True); sys.stdin.read()"
+        f"device={device!r}); torch.cuda.synchronize({device!r}); print('held', flush=True); "
+        "sys.stdin.read()"
     )
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as one:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hotlap.aside import aside
 from hotlap.errors import UserInputError
 from hotlap.lock import take
+
+LOOK_S = 0.5
+"""Between two looks whether another process has let go of a lock."""
 
 
 def cache_folder() -> Path:
@@ -37,18 +41,24 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[None]:
+def lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold `path` as a lock; wait while another process holds it.
 
     The kernel frees it when its holder dies, so a killed process leaves no stale lock. On a file
     system without locks nobody is kept out, which is told.
+
+    Args:
+        path: Made if it is not there.
+        waiting: Called now and then meanwhile: a trial that is silent for long is ended.
     """
     with path.open("a", encoding="utf-8") as file:
-        try:
-            why_not = take(file.fileno())
-        except BlockingIOError:
-            print(f"hotlap: another process is at work on {path.stem}; waiting", file=sys.stderr)
-            why_not = take(file.fileno(), wait=True)
+        while True:
+            try:
+                why_not = take(file.fileno())
+                break
+            except BlockingIOError:
+                waiting()
+                time.sleep(LOOK_S)
         if why_not:
             print(
                 f"hotlap: {path} cannot be locked ({why_not}): start nothing else that makes "

@@ -63,8 +63,8 @@ def generate(
 ) -> Path:
     """The folder of an ImageFolder tree with these pictures, generated if it is not there yet.
 
-    Two processes may call this at once: one generates, the other waits. What a killed process
-    left is completed. `progress` takes the place of hotlap.preparing.
+    Two processes may call this at once: one generates, the other waits, and tells how far that
+    one is. What a killed process left is completed. `progress` takes the place of hotlap.preparing.
 
     Raises:
         UserInputError: The cache folder cannot be written to.
@@ -73,7 +73,13 @@ def generate(
     tree, complete = home / "images", home / "complete.json"
     if complete.exists():
         return tree
-    with lock(home.with_suffix(".lock")):
+
+    def waiting() -> None:
+        n_there = sum(1 for _ in tree.glob("class_*/*.jpg"))
+        told = progress or partial(preparing, "waiting for another process that generates JPEGs")
+        told(min(n_there, n_images - 1), n_images)  # all is there when that one says so
+
+    with lock(home.with_suffix(".lock"), waiting):
         if not complete.exists():
             tell = progress or partial(preparing, "generating JPEGs, once")
             _fill(tree, n_images, n_classes, seed, tell)

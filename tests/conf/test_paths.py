@@ -1,6 +1,7 @@
 """Places that cannot be written are told with the other mistakes, before anything is started."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,21 @@ def test_places_that_can_be_made_are_none_and_are_not_made_yet(ask, tmp_path):
     ran = ask("+model=digits_mlp", "freeze=new/folder/x.yaml", "bank.path=other/bank")
     assert ran.code == 0, ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_studies_of_a_sweep_do_not_freeze_into_one_file(ask):
+    ran = ask("-m", "+model=digits_mlp,resnet18", "freeze=best.yaml", "budget=soon,1m")
+    assert ran.code == 2 and ran.err.startswith("2 mistakes "), ran.err
+    assert "freeze names the same file for several studies of the sweep" in ran.err
+    assert "where: command line: freeze=best.yaml" in ran.err and "type:  freeze=null" in ran.err
+    ran = ask("-m", "+model=digits_mlp,resnet18", "freeze=best.yaml")
+    (cure,) = re.findall("type:  freeze='(.*)'", ran.err)
+    ran = ask("-m", "+model=digits_mlp,resnet18", f"freeze={cure}")
+    assert ran.code == 0, ran.err
+    assert [config.freeze for config in ran.configs] == ["digits_mlp.yaml", "resnet18.yaml"]
+    ran = ask("-m", "+model=digits_mlp", "seed=1,2", "freeze=a.yaml,./a.yaml")
+    assert ran.err.startswith("1 mistake "), ran.err
+    assert ask("-m", "+model=digits_mlp", "freeze=a.yaml,b.yaml").code == 0
 
 
 def test_a_bank_that_others_fill_may_be_read_only(ask):

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from hotlap.measurement import Block, Measurement, Rate, Ratio
 from hotlap.settings import Settings
 from reports.arm import Arm
 from reports.contribution import Contribution, Refusal
 from reports.result import Result
+from reports.screen import Screen
 
 GIB = 1024**3
 
@@ -146,9 +146,9 @@ def run_time_result(full_result: Result) -> Result:
 
 
 @pytest.fixture
-def plain() -> Console:
+def plain() -> Screen:
     """A console that is no terminal, 80 columns wide."""
-    return Console(width=80, force_terminal=False, file=io.StringIO())
+    return Screen(width=80, force_terminal=False, file=io.StringIO())
 
 
 @pytest.fixture(autouse=True)

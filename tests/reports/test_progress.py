@@ -8,6 +8,9 @@ from reports.progress import Progress
 
 TUNED = Settings(num_workers=2, memory_format="channels_last")
 
+HIDDEN = "\x1b[?25l"
+"""What hides a terminal's cursor."""
+
 
 class Clock:
     """Seconds that pass when they are told to."""
@@ -80,15 +83,17 @@ def test_a_terminal_shows_stage_trial_rate_best_and_time_left():
     assert "trial 3  num_workers=2 memory_format=channels_last" in shown
 
 
-def test_close_shows_the_cursor_again_and_its_thread_ends():
+def test_a_display_that_lives_hides_the_cursor_until_it_ends():
     before = set(threading.enumerate())
     console = Console(force_terminal=True, file=io.StringIO())
     progress = Progress(console)
-    started = set(threading.enumerate()) - before
-    progress.close()
-    progress.close()
+    progress.note("what comes before it may raise, and nobody would end it")
+    assert set(threading.enumerate()) == before and HIDDEN not in console.file.getvalue()
+    with progress:
+        started = set(threading.enumerate()) - before
+        progress.close()
     shown = console.file.getvalue()
-    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+    assert shown.rindex("\x1b[?25h") > shown.rindex(HIDDEN)
     assert len(started) == 1
     for thread in started:
         thread.join(timeout=60)

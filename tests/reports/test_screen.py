@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from reports.screen import console
+from reports.training import TrainingProgress
 from tests.conftest import ROOT
 
 TALKS = """
@@ -60,3 +62,15 @@ def test_a_log_on_a_full_disk_is_read_by_nobody_and_all_goes_on(talk, tmp_path):
     assert process.returncode == 0, errors
     assert errors == ""
     assert (tmp_path / "report").read_text() == "done"
+
+
+def test_a_path_and_an_error_are_printed_as_they_are(capsys):
+    """rich would take a part of each for a style, and one for a picture."""
+    path = "outputs/mine [lr=0.1]/:key:/checkpoint.pt"
+    reason = "[enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0"
+    with TrainingProgress(console(), 1, None) as progress:
+        progress.event({"event": "unsaved", "path": path, "reason": reason})
+    console().print(f"checkpoint: {path}")
+    told = capsys.readouterr().out
+    assert f"  the checkpoint {path} could not be saved: {reason}; the one before" in told
+    assert told.endswith(f"checkpoint: {path}\n")

@@ -2,14 +2,14 @@ import dataclasses
 import io
 
 import pytest
-from rich.console import Console
 
 from hotlap.measurement import Ratio
+from reports.screen import Screen
 from reports.table import markdown, print_result
 
 
 def printed(result, width: int) -> str:
-    console = Console(width=width, force_terminal=False, file=io.StringIO())
+    console = Screen(width=width, force_terminal=False, file=io.StringIO())
     print_result(result, console)
     return console.file.getvalue()
 

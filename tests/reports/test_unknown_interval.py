@@ -5,10 +5,10 @@ import io
 import math
 
 import pytest
-from rich.console import Console
 
 from hotlap.measurement import Rate, Ratio
 from reports.result import to_dict
+from reports.screen import Screen
 from reports.table import markdown, print_result
 from reports.tracking import ended_record
 
@@ -24,7 +24,7 @@ def unsure(result, request):
 
 
 def test_the_screen_and_the_description_have_words_for_it(unsure):
-    screen = Console(width=120, file=io.StringIO())
+    screen = Screen(width=120, file=io.StringIO())
     print_result(unsure, screen)
     for text in (" ".join(screen.file.getvalue().split()), markdown(unsure)):
         assert "1.20x (too uncertain)" in text and "400.0 (too uncertain)" in text

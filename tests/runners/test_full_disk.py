@@ -69,7 +69,8 @@ def test_a_full_disk_ends_no_full_run_and_a_later_checkpoint_is_saved(runner, sm
             return False
         seen.append(event["event"])
         if event["event"] == "unsaved":
-            assert event["path"] == str(small_disk / "checkpoint.pt") and event["reason"]
+            assert event["path"] == str(small_disk / "checkpoint.pt")
+            assert event["reason"] == "No space left on device"
             (small_disk / "filler").unlink(missing_ok=True)
         elif "unsaved" in seen:
             raise KeyboardInterrupt
@@ -87,9 +88,7 @@ def test_a_full_disk_ends_no_full_run_and_a_later_checkpoint_is_saved(runner, sm
 def test_the_last_checkpoint_has_to_be_saved(runner, small_disk, fill):
     fill(leave=200_000)
     run = {"epochs": 1, "folder": str(small_disk)}
-    done = runner.run(
-        job("large", kind="full_run", run=run), small_disk, lambda event: False, timeout_s=120
-    )
-    assert done.outcome == "crash"
-    assert "the last checkpoint, of step 8, cannot be saved" in done.reason
+    words = "the last checkpoint, of step 8, cannot be saved as .*: No space left on device; an"
+    with pytest.raises(NoRoom, match=words):
+        runner.run(job("large", kind="full_run", run=run), small_disk, lambda event: False, 120)
     assert not list(small_disk.glob("*checkpoint*")) + list(small_disk.glob(".*"))

@@ -1,6 +1,7 @@
 """Servers in environments that are not as usual, and what stops or does not stop them."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 from hotlap.job import Job, Window
 from runners import trial
 from runners.process import ProcessRunner
+from tests.conftest import QUICK
 
 HERE = Path(__file__).parent
-QUICK = Window(max_s=0.2, min_s=0.05, block_s=0.02, max_warmup_s=0.5)
+SERVERS_OWN = ("torch", "torch._dynamo", "hotlap.worker")
+"""What a server imports; a module that is preloaded behind them finds its work done."""
 
 
 @pytest.fixture
@@ -112,3 +115,43 @@ def test_a_full_run_that_cannot_end_by_itself_is_killed_after_a_while(tmp_path, 
         (server,) = (psutil.Process(s._process.pid) for s in runner._servers.values())
         assert not server.children(recursive=True)
     assert seen[-1] == "stopping"
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "outside"),
+    [
+        # Root has no such limit.
+        (
+            "import os, resource\nos.geteuid() or os.setuid(54321)\n"
+            "resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))",
+            r"no process \(Resource temporarily unavailable\): .*`ulimit -u`",
+            True,
+        ),
+        (
+            "import os\nos.register_at_fork(before=lambda: os._exit(3))",
+            "^the fork server ended with code 3 before it said 'pid'$",
+            False,
+        ),
+    ],
+)
+def test_a_server_that_cannot_fork_was_not_killed_and_says_what_is_wrong(
+    run, module, words, outside
+):
+    found = run(preload=(*SERVERS_OWN, "no_fork"), no_fork=module)
+    assert (found.outcome, found.events) == ("crash", ())
+    assert re.search(words, found.reason) and found.outside is outside, found.reason
+
+
+def test_a_server_that_breaks_while_a_trial_runs_was_not_killed(tmp_path):
+    def break_server(event):
+        if event["event"] == "block":
+            (server,) = runner._servers.values()
+            server._process.send_signal(signal.SIGSEGV)
+        return False
+
+    window = Window(max_s=60, precision=1e-9)
+    job = Job("misbehaving.good", {}, {}, window, import_path=(str(HERE),))
+    with ProcessRunner(preload=["torch"]) as runner:
+        found = runner.run(job, tmp_path / "trial", break_server, 120)
+    assert (found.outcome, found.outside) == ("crash", False)
+    assert found.reason == "the fork server ended with code -11 while the trial ran"

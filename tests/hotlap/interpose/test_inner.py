@@ -8,6 +8,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from hotlap.interpose.inner import inner
+from tests.hotlap.interpose.ears import Ears
 
 ROWS = TensorDataset(torch.arange(24.0)[:, None])
 IMPOSED = {"num_workers": 1, "persistent_workers": True, "prefetch_factor": 3}
@@ -47,16 +48,6 @@ class Stream(IterableDataset):
 
 def collated(samples):
     return torch.stack([x for (x,) in DataLoader(TensorDataset(torch.stack(samples)), 1)])
-
-
-class Ears:
-    begins = begun = asks = ends = lambda self, seen: None
-
-    def __init__(self):
-        self.given = []
-
-    def gives(self, seen, loader, iterator, batch):
-        self.given.append(loader.batch_size)
 
 
 def as_made(loader):

@@ -19,6 +19,8 @@ from torch.utils.data import (
     TensorDataset,
 )
 
+from tests.hotlap.interpose.ears import Ears
+
 ROWS = TensorDataset(torch.arange(24))
 
 
@@ -218,15 +220,6 @@ def test_without_interposition_torch_is_as_it_was(interpose):
 @pytest.mark.parametrize("num_workers", [0, 1])
 @pytest.mark.parametrize("keeps", [False, True])
 def test_a_loader_that_nobody_holds_is_heard_during_its_pass(interpose, num_workers, keeps):
-    class Ears:
-        begins = begun = asks = ends = lambda self, seen: None
-
-        def __init__(self):
-            self.given = []
-
-        def gives(self, seen, loader, iterator, batch):
-            self.given.append(loader.batch_size)
-
     interposition, ears = interpose(), Ears()
     interposition._loaders.listener = ears
     persistent = keeps and num_workers > 0

@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hotlap.zoo import cache
 
 CLONE = Path(cache.__file__).parents[2]
@@ -16,12 +18,13 @@ def test_folder_is_under_home_unless_named(tmp_path, monkeypatch):
     assert (tmp_path / "mine").is_dir()
 
 
-def test_a_second_holder_waits_for_the_first(tmp_path):
+def test_a_second_holder_waits_for_the_first_and_says_so(tmp_path):
     program = (
         "import sys; from pathlib import Path; from hotlap.zoo.cache import lock\n"
-        "with lock(Path('x.lock')): print(Path('done').exists())"
+        "waiting = lambda: print('waiting', file=sys.stderr, flush=True)\n"
+        "with lock(Path('x.lock'), waiting): print(Path('done').exists())"
     )
-    with cache.lock(tmp_path / "x.lock"):
+    with cache.lock(tmp_path / "x.lock", lambda: pytest.fail("nobody else holds it")):
         other = subprocess.Popen(
             [sys.executable, "-c", program],
             cwd=tmp_path,
@@ -30,7 +33,7 @@ def test_a_second_holder_waits_for_the_first(tmp_path):
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert "another process is at work on x; waiting" in other.stderr.readline()
+        assert [other.stderr.readline() for _ in range(2)] == ["waiting\n"] * 2
         (tmp_path / "done").write_text("")
     assert other.communicate()[0].strip() == "True"
 

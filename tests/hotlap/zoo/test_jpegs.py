@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from hotlap.errors import UserInputError
-from hotlap.zoo import jpegs
+from hotlap.zoo import cache, jpegs
 
 CLONE = Path(jpegs.__file__).parents[2]
 
@@ -58,13 +58,14 @@ def test_files_are_made_once_in_class_folders(tmp_path, monkeypatch):
 
 def test_two_processes_at_once_end_in_one_whole_tree(tmp_path):
     program = (
-        "from hotlap.zoo import jpegs; made = []\n"
-        "tree = jpegs.generate(20, 4, progress=lambda *n: made.append(n)); print(len(made), tree)"
+        "from hotlap.zoo import jpegs; told = []\n"
+        "tree = jpegs.generate(20, 4, progress=lambda *n: told.append(n))\n"
+        "print(told.count((20, 20)), tree)"
     )
     both = [python(program, tmp_path) for _ in range(2)]
     outputs = [process.communicate()[0].split(maxsplit=1) for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert sorted(int(made) for made, _ in outputs) == [0, 20]
+    assert sorted(int(made) for made, _ in outputs) == [0, 1]
     assert len({tree for _, tree in outputs}) == 1
     tree = Path(outputs[0][1].strip())
     assert len(files(tree)) == 20
@@ -91,6 +92,24 @@ def test_what_a_killed_process_left_is_completed(tmp_path, monkeypatch):
     assert len(files(tree)) == 8
     assert not torn.exists()
     assert {p: p.stat().st_ino for p in left} == left
+
+
+def test_who_waits_for_another_process_tells_how_far_that_one_is(tmp_path):
+    """A trial that is silent for long is ended."""
+    generate = (
+        "jpegs.generate(6, 2, progress=lambda done, _: done == 3 and os.kill(os.getpid(), 9))"
+    )
+    python(f"import os; from hotlap.zoo import jpegs; {generate}", tmp_path).communicate()
+    (lock,) = tmp_path.glob("*.lock")
+    program = (
+        "from hotlap.progress import listen; from hotlap.zoo import jpegs\n"
+        "listen(lambda *told: print(*told, flush=True)); jpegs.generate(6, 2)"
+    )
+    with cache.lock(lock, lambda: pytest.fail("nobody else is at work")):
+        other = python(program, tmp_path)
+        waits = [other.stdout.readline() for _ in range(2)]
+    assert waits == ["waiting for another process that generates JPEGs 3 6\n"] * 2
+    assert other.communicate()[0].endswith("generating JPEGs, once 6 6\n")
 
 
 def test_the_same_seed_gives_the_same_pictures():

@@ -1,0 +1,11 @@
+"""A listener that keeps of which loaders the batches are, by their batch size."""
+
+
+class Ears:
+    begins = begun = asks = ends = lambda self, seen: None
+
+    def __init__(self):
+        self.given = []
+
+    def gives(self, seen, loader, iterator, batch):
+        self.given.append(loader.batch_size)
