@@ -22,7 +22,9 @@ FINISHED = ("peak_device_bytes", "peak_host_bytes", "n_skipped_steps", "left_out
 """Keys of a row by the event that carries them; see hotlap/job.py."""
 
 PROCESS = ("omp_wait_policy", "intraop_threads", "allocator", "cuda_alloc_conf")
-"""Settings that a process reads when it starts: another value needs another fork server."""
+"""Settings that a process reads when it starts: another value needs another fork server.
+
+Of `intraop_threads` it is numpy's BLAS that does (hotlap/environment.py)."""
 
 TRACEBACK_CHARS = 4000
 
