@@ -30,7 +30,8 @@ def show(tables: Sequence[Table], found: Found, budgets_s: Sequence[float]) -> b
     for table in tables:
         kind = "SYNTHETIC table" if table.header.get("synthetic") else "table"
         n_settings = len({row.settings.key() for row in table.rows})
-        print(f"\n{kind} {table.path.name}: {table.name}, {n_settings} settings")
+        exact = "" if table.process_noise else ", each once: no noise between processes"
+        print(f"\n{kind} {table.path.name}: {table.name}, {n_settings} settings{exact}")
         heads = "".join(f"{f'regret at {s:g} s':>18}" for s in budgets_s)
         print(f"{'':16}{'seeds':>6}{'tried':>6}{'within 2 %, s':>18}{heads}")
         for arm in shown:

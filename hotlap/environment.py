@@ -74,6 +74,10 @@ def variables(settings: Settings, base: Mapping[str, str]) -> dict[str, str]:
         new["OMP_WAIT_POLICY"] = settings.omp_wait_policy.upper()
         new["GOMP_SPINCOUNT"] = SPINS[settings.omp_wait_policy]
     if settings.intraop_threads is not None:
+        # Not for torch, which sets its count itself, but for numpy: its BLAS takes the count from
+        # here when it is loaded, and a fork server has loaded it before it forks a trial. Told
+        # later, in the trial, OpenBLAS keeps as many threads as there are cores: a data set that
+        # computes with numpy would not run as in the full run. So this is a server's own, too.
         new["OMP_NUM_THREADS"] = str(settings.intraop_threads)
     if settings.allocator == "glibc_keep":
         new |= GLIBC_KEEP

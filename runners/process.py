@@ -20,11 +20,8 @@ from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.gpu_watch import GpuWatch
 from runners.protocol import Outcome, Run, Watch
-from runners.server import Ended, NoAnswer, Server
+from runners.server import MAX_SERVERS, Ended, NoAnswer, Server
 from runners.trial import Trial
-
-MAX_SERVERS = 4
-"""A server holds torch, some 400 MB; the one that was not used for longest makes room."""
 
 UNSTARTED: dict[type[Exception], Outcome] = {
     InvalidTrial: "invalid",
@@ -92,7 +89,7 @@ class ProcessRunner:
         over = start + (timeout_s if within_s is None else within_s)
         try:
             settings = Settings.from_dict(job.settings)
-            server = self._server(process_environment(settings, self._env), over)
+            server, is_new = self._server(process_environment(settings, self._env), over)
         except (InvalidTrial, NoAnswer, Ended) as error:
             served_s = time.monotonic() - start
             return Run(
@@ -131,7 +128,7 @@ class ProcessRunner:
             folder,
             time.monotonic() - start,
             0.0 if (job.script or {}).get("fresh") else server.start_s,
-            ready - start,
+            ready - start if is_new else 0.0,
             trial.outside,
         )
 
@@ -149,19 +146,21 @@ class ProcessRunner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _server(self, env: dict[str, str], deadline: float) -> Server:
+    def _server(self, env: dict[str, str], deadline: float) -> tuple[Server, bool]:
+        """The server with the environment `env`, and whether it was started for this call."""
         key = tuple(sorted(env.items()))
-        server = self._servers.get(key)
-        if server is None or not server.alive():
-            if server is not None:
-                server.close()
+        server = self._servers.pop(key, None)
+        if server is not None and not server.alive():
+            server.close()
+            server = None
+        is_new = server is None
+        if server is None:
             while len(self._servers) >= MAX_SERVERS:
                 oldest = next(iter(self._servers))
                 self._servers.pop(oldest).close()
             server = Server(self._preload, env, deadline)
-        self._servers.pop(key, None)
         self._servers[key] = server  # last: the most recently used one
-        return server
+        return server, is_new
 
 
 def _asked_for(job: Job) -> int | None:

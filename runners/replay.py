@@ -19,6 +19,7 @@ from hotlap.measurement import Block, Measurement, steady_rate
 from hotlap.settings import Settings
 from runners.protocol import Outcome, Run, Watch
 from runners.row import Row, environment
+from runners.server import MAX_SERVERS
 from runners.silence import patience_s, ran_out, too_silent
 from runners.table import Table
 from runners.virtual_trial import VirtualTrial
@@ -84,7 +85,7 @@ class ReplayRunner:
         self.beliefs: list[tuple[float, Settings]] = []
         self._seed = seed
         self._now_s = 0.0
-        self._environments = {environment(Settings())}  # the probe starts this server
+        self._servers = [environment(Settings())]  # the probe starts this one
         self._n_runs: dict[object, int] = {}
 
     def clock(self) -> float:
@@ -172,19 +173,25 @@ class ReplayRunner:
         nth = self._n_runs[settings.key()] = self._n_runs.get(settings.key(), 0) + 1
         return Random(f"{self._seed} {nth} {settings.key()}")
 
-    def launch_s(self, row: Row) -> float:
-        """Until the worker begins, once there is a server; with a fresh interpreter, if so."""
-        new = row.data.get("new_environment")
-        launch_s = self.table.overhead_s if new else row.seconds("overhead_s")
-        return launch_s + self.table.server_start_s * self._fresh
+    def launched_s(self, row: Row, key: str) -> float:
+        """The row's `overhead_s` or `wall_s`, from when there is a server.
+
+        A fresh trial has none: the start of an interpreter is its own, each time.
+        """
+        own_s = row.seconds(key) - self.table.served_s(row)
+        return own_s + self.table.server_start_s * self._fresh
 
     def _served_s(self, trial: VirtualTrial) -> float:
-        """The start of a server, for which a first trial with its environment waits."""
-        here = trial.row.environment
-        if self._fresh or here in self._environments:
+        """The start of a server, where there is none with the trial's environment any more.
+
+        Like ProcessRunner it keeps a few, and the one that was not used for longest makes room.
+        """
+        if self._fresh:
             return 0.0
-        self._environments.add(here)
-        return self.table.server_start_s
+        here = trial.row.environment
+        known = here in self._servers
+        self._servers = [*(other for other in self._servers if other != here), here][-MAX_SERVERS:]
+        return 0.0 if known else self.table.server_start_s
 
 
 class _Stopped(Exception):
@@ -217,12 +224,12 @@ class _Playing:
 
     def play(self, trial: VirtualTrial, served_s: float) -> tuple[Outcome, str]:
         """Play it to its end, or until the watch or the time stops it."""
-        began_s = self.now_s
         row = trial.row
         try:
             self._pass(served_s)
-            self._deadline_s = min(self.now_s + self._timeout_s, self._deadline_s)
-            self._pass(self._runner.launch_s(row))
+            began_s = self.now_s
+            self._deadline_s = min(began_s + self._timeout_s, self._deadline_s)
+            self._pass(self._runner.launched_s(row, "overhead_s"))
             self._emit({"event": "started"})
             self._pass(row.seconds("startup_s"))
             self._emit(row.event("built"))
@@ -233,7 +240,8 @@ class _Playing:
                 self._emit(warm)
             self._time(trial, warm["reason"] == "settled")
             if row.outcome != "ok":
-                self._pass(row.seconds("wall_s") - (self.now_s - began_s))
+                wall_s = self._runner.launched_s(row, "wall_s")
+                self._pass(wall_s - (self.now_s - began_s))
                 return row.outcome, str(row.data.get("reason", ""))
             self._pass(row.seconds("end_s"))
             self._emit(row.event("timed"))

@@ -22,7 +22,9 @@ FINISHED = ("peak_device_bytes", "peak_host_bytes", "n_skipped_steps", "left_out
 """Keys of a row by the event that carries them; see hotlap/job.py."""
 
 PROCESS = ("omp_wait_policy", "intraop_threads", "allocator", "cuda_alloc_conf")
-"""Settings that a process reads when it starts: another value needs another fork server."""
+"""Settings that a process reads when it starts: another value needs another fork server.
+
+Of `intraop_threads` it is numpy's BLAS that does (hotlap/environment.py)."""
 
 TRACEBACK_CHARS = 4000
 
@@ -109,14 +111,8 @@ def environment(settings: Settings) -> tuple[Any, ...]:
     return tuple(getattr(settings, name) for name in PROCESS)
 
 
-def line_of(settings: Settings, run: Run, new_environment: bool) -> dict[str, Any]:
-    """The line of a trial that was recorded.
-
-    Args:
-        settings: What was tried.
-        run: What came of it.
-        new_environment: Whether a fork server had to be started for it.
-    """
+def line_of(settings: Settings, run: Run) -> dict[str, Any]:
+    """The line of a trial that was recorded: with `settings`, `run` came of it."""
     line: dict[str, Any] = {"settings": settings.to_dict(), "outcome": run.outcome}
     if run.outcome in FAILED:
         line |= {"reason": run.reason, "traceback": run.traceback[-TRACEBACK_CHARS:]}
@@ -133,7 +129,7 @@ def line_of(settings: Settings, run: Run, new_environment: bool) -> dict[str, An
             line |= values
             line.pop("device_uuid", None)  # which card it was is nothing to hand on
     line |= {"wall_s": run.wall_s, **_between(run.events, run.wall_s)}
-    if new_environment:
+    if run.served_s > 0:  # also if there had been such a server, and it had made room for others
         line["new_environment"] = True
     if run.measurement.gpu:
         line["gpu"] = run.measurement.gpu

@@ -19,6 +19,9 @@ import hotlap
 from hotlap.scratch_place import remove_left
 from runners.marked import MARK, kill_marked
 
+MAX_SERVERS = 4
+"""A server holds torch, some 400 MB; the one that was not used for longest makes room."""
+
 POLL_S = 0.02
 """Between two looks at a trial; a look costs some 20 microseconds."""
 

@@ -154,8 +154,13 @@ class Table:
     @cached_property
     def server_start_s(self) -> float:
         """How much longer a trial takes for which a fork server has to be started."""
-        new = [r.seconds("overhead_s") for r in self.rows if r.data.get("new_environment")]
-        return max(0.0, statistics.median(new) - self.overhead_s) if new else 0.0
+        new = [self.served_s(row) for row in self.rows if row.data.get("new_environment")]
+        return statistics.median(new) if new else 0.0
+
+    def served_s(self, row: Row) -> float:
+        """Seconds of the row's `overhead_s` and `wall_s` in which a server was started for it."""
+        new = row.data.get("new_environment")
+        return max(0.0, row.seconds("overhead_s") - self.overhead_s) if new else 0.0
 
 
 def told(faults: Sequence[str]) -> str:

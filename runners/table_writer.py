@@ -19,7 +19,7 @@ from hotlap.errors import HotlapError, UserInputError
 from hotlap.lock import take
 from hotlap.settings import Settings
 from runners.protocol import Run
-from runners.row import Row, environment, line_of
+from runners.row import Row, line_of
 from runners.table import told
 from runners.table_check import FORMAT, lines_of
 
@@ -59,7 +59,6 @@ class TableWriter:
         self._path = path
         self._fd = _opened(path)
         self._recorded: Counter[object] = Counter()
-        self._environments = {environment(Settings())}  # the probe has started this server
         try:
             self._hold(note)
             self._drop_cut_line()
@@ -81,9 +80,7 @@ class TableWriter:
         Raises:
             HotlapError: The disk has no room for it; the lines before it are whole.
         """
-        own = environment(settings)
-        self._write(line_of(settings, run, new_environment=own not in self._environments))
-        self._environments.add(own)
+        self._write(line_of(settings, run))
         self._recorded[settings.key()] += 1
 
     def __enter__(self) -> TableWriter:

@@ -4,7 +4,8 @@ Two levels of noise, as on a real machine:
 
 - between processes that run the same: where a settings value was recorded several times, one of
   its rows is drawn, at the machine's pace in the first pass; where it was recorded once, its speed
-  is changed by a deviation that was seen between the repeats of others.
+  is changed by a deviation that was seen between the repeats of others. Of a table that repeats
+  nothing no such noise is known, and there is none.
 - between the blocks of one process: a stationary bootstrap (Politis and Romano, "The Stationary
   Bootstrap", 1994): runs of neighbouring blocks, of random length, put one after the other. So what
   lasts a few blocks (a neighbour on the machine) lasts as long in the replay.

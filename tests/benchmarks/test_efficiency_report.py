@@ -24,6 +24,15 @@ def searched(near_s, regret=0.0, **more):
 OURS, TPE = Arm("ours"), Arm("tpe", 4.0)
 
 
+@pytest.mark.parametrize(("n_repeats", "says"), [(1, True), (2, False)])
+def test_of_a_table_without_repeats_it_is_said_that_processes_are_exact(
+    tmp_path, capsys, n_repeats, says
+):
+    table = Table.read(write(tmp_path / "table.jsonl", n_repeats=n_repeats, knobs=("amp",)))
+    efficiency_report.show([table], {(table.path, OURS): [searched(1.0)]}, (120.0, 300.0, 600.0))
+    assert (", each once: no noise between processes\n" in capsys.readouterr().out) is says
+
+
 @pytest.mark.parametrize(
     ("ours", "met"),
     [([searched(20.0)], True), ([searched(21.0)], False), ([searched(20.0, 0.04)], False)],

@@ -72,6 +72,16 @@ def test_the_command_prints_both_comparisons_and_says_that_a_table_is_synthetic(
     assert "claim: at most 1% each: kept" in out
 
 
+def test_a_table_without_noise_between_processes_judges_no_racing(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(racing, "SAME", -1.0)  # what any other table would miss
+    once = write(tmp_path / "once.jsonl", n_repeats=1, knobs=("memory_format", "amp"))
+    assert racing.main(["--seeds", "1", "--budget-s", "120", str(once)]) == 0
+    assert "claim: at most -100% each: not judged, for processes" in capsys.readouterr().out
+    twice = write(tmp_path / "twice.jsonl", knobs=("memory_format", "amp"))
+    assert racing.main(["--seeds", "1", "--budget-s", "120", str(twice)]) == 1
+    assert "each: missed" in capsys.readouterr().out
+
+
 def test_studies_that_fail_are_counted_and_end_nothing(table, tmp_path, capsys):
     first, _, rest = table.path.read_text().partition("\n")
     path = tmp_path / "slow.jsonl"

@@ -33,6 +33,13 @@ def test_each_command_is_right(name, tmp_path, monkeypatch, capsys):
     assert (config.record_repeats, config.n_trials) == (2, 5)
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_in_a_kept_table_no_servers_start_passes_for_a_trials_own_time(name):
+    table = Table.read(ROOT / "benchmarks" / "tables" / f"{name}.jsonl.gz")
+    launches_s = [row.seconds("overhead_s") - table.served_s(row) for row in table.rows]
+    assert max(launches_s) < 0.1 * table.server_start_s
+
+
 def test_a_whole_table_is_packed_where_the_search_is_judged_on_it(tmp_path):
     path = write(tmp_path / "mine.jsonl", knobs=("num_workers", "amp"))
     assert packed(path, 2) == f"packed into {path}.gz"

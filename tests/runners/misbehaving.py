@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import Dataset, get_worker_info
@@ -74,6 +76,15 @@ def seen_modules(report):
         return _loss(model, batch)
 
     return _workload(loss=loss)
+
+
+def counts_numpys_threads(report):
+    """Writes to the file `report` how many threads a product of numpy has started."""
+    before = len(os.listdir("/proc/self/task"))
+    ones = np.ones((512, 512))
+    ones @ ones
+    Path(report).write_text(str(len(os.listdir("/proc/self/task")) - before))
+    return good()
 
 
 def raises():

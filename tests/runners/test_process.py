@@ -234,13 +234,16 @@ def _after_three_blocks():
 
 def test_no_more_servers_are_kept_than_memory_is_for(tmp_path, monkeypatch):
     monkeypatch.setattr("runners.process.MAX_SERVERS", 1)
+    was_served = []
     with ProcessRunner(preload=[]) as runner:
-        for i, policy in enumerate(["passive", "active"]):
+        for i, policy in enumerate(["passive", "active", "active", "passive"]):
             job = Job(
                 "misbehaving.good", {}, {"omp_wait_policy": policy}, QUICK, import_path=(str(HERE),)
             )
-            assert runner.run(job, tmp_path / str(i), lambda event: False, 60).outcome == "ok"
-            assert len(runner._servers) == 1
+            found = runner.run(job, tmp_path / str(i), lambda event: False, 60)
+            assert found.outcome == "ok" and len(runner._servers) == 1
+            was_served.append(found.served_s > 0)
+    assert was_served == [True, True, False, True]  # the last one anew, for the first made room
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,41 @@ def test_an_environment_that_is_new_to_the_study_waits_for_its_server():
     assert walls == pytest.approx([0.2, 4.2, 0.2, 4.2])
 
 
+def test_a_server_that_was_not_used_for_longest_has_made_room_as_on_a_machine(monkeypatch):
+    monkeypatch.setattr("runners.replay.MAX_SERVERS", 2)
+    one, two = Settings(intraop_threads=1), Settings(intraop_threads=2)
+    runner = ReplayRunner(
+        made(
+            row(overhead_s=0.2),
+            row(one, overhead_s=0.2),
+            row(one, overhead_s=4.2, new_environment=True),
+            row(two, overhead_s=0.2),
+        )
+    )
+    served = [
+        runner.run(job(settings), NOWHERE, never, 100).served_s
+        for settings in (BASE, one, BASE, two, BASE, one, two)
+    ]
+    assert served == pytest.approx([0, 4, 0, 4, 0, 4, 4])
+
+
+def test_a_servers_start_is_in_no_trials_own_time_however_it_was_recorded():
+    threads = Settings(intraop_threads=1)
+    failed = {"outcome": "crash", "reason": "exit code 7", "blocks": []}
+    table = made(
+        row(overhead_s=0.2),
+        row(threads, overhead_s=4.2, new_environment=True),
+        row(threads, wall_s=9.0, overhead_s=4.2, new_environment=True, **failed),
+    )
+    runner = ReplayRunner(table)
+    runs = [runner.run(job(threads), NOWHERE, never, 100) for _ in range(12)]
+    assert [run.served_s for run in runs] == pytest.approx([4.0] + [0.0] * 11)
+    assert {run.outcome: run.own_s for run in runs} == pytest.approx({"ok": 2.2, "crash": 5.0})
+    fresh = ReplayRunner(table, fresh=True)
+    runs = [fresh.run(job(threads), NOWHERE, never, 100) for _ in range(12)]
+    assert {run.outcome: run.wall_s for run in runs} == pytest.approx({"ok": 6.2, "crash": 9.0})
+
+
 def test_the_watch_stops_a_trial_and_the_rest_costs_nothing(table):
     runner = ReplayRunner(table)
     run = runner.run(job(), NOWHERE, lambda event: event["event"] == "block", 100)

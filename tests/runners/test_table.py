@@ -58,11 +58,11 @@ def events():
 def test_a_trial_written_as_a_line_and_read_back_is_the_same_measurement():
     measured = Measurement.from_events(events(), {"gpu_share": 0.5})
     run = Run("ok", measured, events=events(), wall_s=5.0)
-    line = json.loads(json.dumps(line_of(Settings(num_workers=2), run, new_environment=True)))
+    line = json.loads(json.dumps(line_of(Settings(num_workers=2), run)))
     back = Row.of(line)
     assert back.measurement == measured and not measured.epoch_start_known
     assert back.settings == Settings(num_workers=2) and back.outcome == "ok"
-    assert line["blocks"][1]["extra"] == 6 and line["new_environment"] is True
+    assert line["blocks"][1]["extra"] == 6 and "new_environment" not in line
     # 5 s in all, of which the worker saw 4.4; the window took 1.1 s for 1.0 s of blocks.
     assert line["overhead_s"] == pytest.approx(0.6)
     assert line["lost_share"] == pytest.approx(0.1)
@@ -72,7 +72,7 @@ def test_a_trial_written_as_a_line_and_read_back_is_the_same_measurement():
 def test_a_failure_keeps_its_reason_and_what_it_had_done():
     seen = (*events()[:5], {"event": "failed", "t": 15.0, "outcome": "oom", "error": "no memory"})
     run = Run("oom", Measurement.from_events(seen), "no memory", "Traceback", seen, wall_s=6.0)
-    line = line_of(Settings(), run, new_environment=False)
+    line = line_of(Settings(), run)
     assert (line["outcome"], line["reason"], line["traceback"]) == ("oom", "no memory", "Traceback")
     assert len(line["blocks"]) == 1 and line["wall_s"] == 6.0
     assert Row.of(line).samples_per_s == 0.0

@@ -24,9 +24,10 @@ HEADER = {
 BASE, OTHER = Settings(), Settings(num_workers=2)
 
 
-def a_run(outcome="ok"):
+def a_run(outcome="ok", served_s=0.0):
     blocks = [{"event": "block", "t": 1.0, "steps": 2, "samples": 50, "seconds": 0.5}] * 3
-    return Run(outcome, Measurement.from_events(blocks), events=tuple(blocks), wall_s=2.0)
+    measured = Measurement.from_events(blocks)
+    return Run(outcome, measured, events=tuple(blocks), wall_s=2.0, served_s=served_s)
 
 
 @pytest.fixture
@@ -128,13 +129,14 @@ def test_two_commands_cannot_record_one_table(path):
         TableWriter(path, HEADER)
 
 
-def test_a_trial_for_which_a_fork_server_was_started_is_marked(path):
+def test_a_trial_for_which_a_fork_server_was_started_is_marked_be_it_anew(path):
     threads = Settings(intraop_threads=1)
+    tried = [(BASE, 0.0), (threads, 3.0), (threads, 0.0), (OTHER, 0.0), (threads, 3.0)]
     with TableWriter(path, HEADER) as rows:
-        for settings in (BASE, threads, threads, OTHER):
-            rows.append(settings, a_run())
+        for settings, served_s in tried:
+            rows.append(settings, a_run(served_s=served_s))
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    assert ["new_environment" in line for line in lines] == [False, True, False, False]
+    assert ["new_environment" in line for line in lines] == [False, True, False, False, True]
 
 
 def test_a_line_without_room_is_taken_back_and_told(path):
