@@ -242,14 +242,19 @@ def used_up_of(blocks: Sequence[Block], num_workers: int) -> tuple[int, int]:
     known = [block.n_ready for block in blocks if block.n_ready is not None]
     used_up = taken = 0
     for before, block in itertools.pairwise(blocks):
-        # Between two blocks that an epoch's border parts the queue began anew.
-        in_a_row = block.at_step - before.at_step in (block.steps, 0)
-        if in_a_row and before.n_ready is not None and block.n_ready is not None:
+        if before.n_ready is None or block.n_ready is None:
+            continue
+        if in_a_row(before, block):
             used_up += before.n_ready - block.n_ready
             taken += block.steps
     waits = any(block.data_wait_s > LOADER_BOUND * block.seconds for block in blocks[:1])
     is_empty = waits and max(known, default=0) <= num_workers
     return (0 if used_up <= (num_workers if is_empty else JITTER) else used_up), taken
+
+
+def in_a_row(before: Block, block: Block) -> bool:
+    """Whether no step lies between two blocks; at an epoch's border the queue begins anew."""
+    return block.at_step - before.at_step in (block.steps, 0)
 
 
 def steady_rate(blocks: Iterable[Block]) -> Rate:

@@ -25,23 +25,14 @@ from hotlap.block_timer import BlockTimer, Mark, Trained
 from hotlap.epoch_start import EpochStart, Steady
 from hotlap.feed import Clock, Feed, FeedState
 from hotlap.job import Window
-from hotlap.measurement import FEW_STEPS, JITTER, LOADER_BOUND, Block, steady_rate, used_up_of
+from hotlap.measurement import LOADER_BOUND, Block
 from hotlap.warm_up import WarmUp
+from hotlap.window_end import is_over, rests
 
 __all__ = ["Feed", "WindowTimer", "drive"]
 
 EPOCHS_IN_WINDOW = 3
 """With at least so many epochs in a window, blocks are whole epochs."""
-
-MIN_BLOCKS = 3
-"""Fewer blocks give no interval worth reading (Student's t with one degree of freedom is 12.7)."""
-
-DRAINS = 0.02
-"""A queue that loses a larger share of the steps is on its way, however vague a rate may be: what
-it hides is no noise that further trials would show."""
-
-SLOW_DRAIN = 0.06
-"""One that loses such a share has to be told from one at rest."""
 
 Emit = Callable[..., None]
 
@@ -193,7 +184,7 @@ class WindowTimer:
         blocks = self._blocks
         seconds = 0.0
         self._other_cpu_share()
-        while not self._is_over(seconds):
+        while not is_over(window, blocks, seconds, self._settled, self._rests):
             if seconds > 2 * window.waits_s:
                 if blocks:
                     break
@@ -215,25 +206,14 @@ class WindowTimer:
             self._emit("block", **vars(block))
         return blocks
 
-    def _is_over(self, seconds: float) -> bool:
-        window, blocks = self._window, self._blocks
-        if len(blocks) < MIN_BLOCKS or seconds < window.min_s:
-            return False
-        if seconds >= window.max_s:
-            return seconds >= window.waits_s or self._rests()
-        precise = steady_rate(blocks).precision <= window.precision
-        return precise and self._settled and self._rests()
-
     def _rests(self) -> bool:
-        """Whether the loader's queue runs low so little that a longer window would say the same.
-
-        Over a few steps it goes up and down anyway, so there nobody can tell.
-        """
-        if self._whole_epochs or all(block.n_ready is None for block in self._blocks):
-            return True
-        used_up, n_steps = used_up_of(self._blocks, self._n_workers)
-        long_enough = n_steps >= max(FEW_STEPS * self._n_workers, JITTER / SLOW_DRAIN)
-        return long_enough and used_up <= min(DRAINS, self._window.precision) * n_steps
+        return self._whole_epochs or rests(
+            self._blocks,
+            self._warmup.blocks[-1],
+            n_workers=self._n_workers,
+            n_prefetched=self._n_prefetched,
+            precision=self._window.precision,
+        )
 
     def _refill(self, cut: Block) -> Generator[None, Trained, None]:
         # After an epoch's border the first batches come out of a queue that filled on its own.

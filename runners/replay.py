@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from hotlap.job import Job
-from hotlap.measurement import Block, Measurement, steady_rate
+from hotlap.measurement import Block, Measurement
 from hotlap.settings import Settings
+from hotlap.warm_up import WarmUp
+from hotlap.window_end import is_over
 from runners.protocol import Outcome, Run, Watch
 from runners.row import Row, environment
 from runners.server import MAX_SERVERS
@@ -26,18 +29,6 @@ from runners.virtual_trial import VirtualTrial
 
 BUILT = ("started", "built")
 """The events before a trial's first step."""
-
-MIN_BLOCKS = 3
-"""As hotlap/window.py has it: no window ends with fewer."""
-
-DRAINS = 0.02
-"""And this: what share of its steps a loader's queue at rest may lose."""
-
-COMPILING = 5.0
-"""And this: a step that computes for so many times longer than the fastest one was compiling."""
-
-ALONE = 2
-"""The first two blocks, of one step each, are no part of a warm-up's cap."""
 
 
 @dataclass(frozen=True)
@@ -252,18 +243,16 @@ class _Playing:
 
     def _warm_up(self, trial: VirtualTrial) -> bool:
         """Whether all of the warm-up fitted under the window's cap."""
-        fastest_s, worked_s = float("inf"), 0.0
+        warm_up = WarmUp(self._window.block_s, unit=1, n_prefetched=0)  # only its cap is asked for
         for i, block in enumerate(trial.warmup()):
-            step_s = (block["seconds"] - block["data_wait_s"]) / block["steps"]
-            fastest_s = min(fastest_s, step_s)
             if i == 0 and (why := too_silent(self._job, BUILT, block["seconds"])):
                 self._pass(patience_s(self._job, BUILT))
                 raise _Stopped("timeout", why)
             self._pass(block["seconds"])
             self._emit({"event": "warmup", **block})
-            if i >= ALONE and step_s <= COMPILING * fastest_s:
-                worked_s += block["seconds"]
-            if worked_s >= self._window.max_warmup_s and i + 1 < len(trial.row.warmup):
+            warm_up.add(_block(block))
+            over = warm_up.worked_s >= self._window.max_warmup_s
+            if over and i + 1 < len(trial.row.warmup):
                 return False
         counted_s = sum(block["seconds"] for block in trial.row.warmup)
         self._pass(trial.row.seconds("warmup_s") - counted_s)  # to the end of an epoch
@@ -272,24 +261,21 @@ class _Playing:
     def _time(self, trial: VirtualTrial, settled: bool) -> None:
         """The window: as in a worker it ends early only if all that it measures has come to rest.
 
-        Of a loader's queue the row tells that: drawn blocks have none.
+        Of a loader's queue the row's own blocks tell that, as many of them: drawn ones have none.
         """
-        window, lost = self._window, trial.row.seconds("lost_share")
-        rests = trial.row.rests(min(DRAINS, window.precision))
+        window, row = self._window, trial.row
+        lost = row.seconds("lost_share")
         blocks: list[Block] = []
         seconds = 0.0
         for block in trial.blocks():
             self._pass(block["seconds"] * (1 + lost))
             self._emit({"event": "block", **block})
-            if trial.row.outcome != "ok":
+            if row.outcome != "ok":
                 continue
             seconds += block["seconds"]
-            blocks.append(Block(block["steps"], block["samples"], block["seconds"]))
-            if len(blocks) < MIN_BLOCKS:
-                continue
-            precise = seconds >= window.min_s and steady_rate(blocks).precision <= window.precision
-            over = seconds >= window.max_s and (rests or seconds >= window.waits_s)
-            if over or (precise and settled and rests):
+            blocks.append(_block(block))
+            at_rest = partial(row.rests, len(blocks), window.precision)
+            if is_over(window, blocks, seconds, settled, at_rest):
                 return
 
     def _pass(self, seconds: float) -> None:
@@ -302,3 +288,7 @@ class _Playing:
         self.events.append({**event, "t": self.now_s})
         if self._watch(self.events[-1]):
             raise _Stopped("pruned")
+
+
+def _block(drawn: Mapping[str, Any]) -> Block:
+    return Block(drawn["steps"], drawn["samples"], drawn["seconds"], drawn["data_wait_s"])

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
-from hotlap.measurement import Measurement, used_up_of
+from hotlap.measurement import Measurement
 from hotlap.settings import Settings
+from hotlap.window_end import rests
 from runners.protocol import FAILED, Outcome, Run
 
 BUILT = ("startup_s", "device", "tokens_per_sample", "num_workers", "n_epoch_steps", "notes",
@@ -82,13 +83,19 @@ class Row:
         """Its rate from all its blocks; 0 if it did not end well."""
         return self.measurement.samples_per_s if self.outcome == "ok" else 0.0
 
-    def rests(self, precision: float) -> bool:
-        """Whether the loader's queue ran low by no more than `precision` of the window's steps.
+    def rests(self, n_blocks: int, precision: float) -> bool:
+        """Whether a worker would have found the loader's queue at rest after so many blocks.
 
-        As in hotlap/window.py: a window with blocks of whole epochs has no queue to run low.
+        A window with blocks of whole epochs has no queue to run low.
         """
-        used_up, n_steps = used_up_of(self.measurement.blocks, self.measurement.num_workers)
-        return self.measurement.epochs_in_blocks or used_up <= precision * n_steps
+        measured = self.measurement
+        return measured.epochs_in_blocks or rests(
+            measured.blocks[:n_blocks],
+            measured.warmup[-1] if measured.warmup else None,
+            n_workers=measured.num_workers,
+            n_prefetched=measured.num_workers * self.settings.prefetch_factor,
+            precision=precision,
+        )
 
     def event(self, name: str) -> dict[str, Any]:
         """The event `name` (built, warm, timed or finished) with what the row knows of it."""

@@ -31,6 +31,8 @@ TORCH_FREE = (
     "frozen",
     "scratch_place",
     "spoken",
+    "warm_up",
+    "window_end",
 )
 """Modules of hotlap that the tuner's process may import."""
 

@@ -81,3 +81,16 @@ def test_epochs_are_counted_with_a_device_in_flight(n_epoch, workers):
         return world, Loader(world, 0.06, workers, 2, n_epoch, start_s=0.5)
 
     assert measure(*make(), n_epoch_steps=n_epoch).samples_per_s == right(truth(make))
+
+
+@pytest.mark.parametrize(("host_s", "n_ahead"), [(0.02, 0), (0.02, 50), (0.45, 50)])
+@pytest.mark.parametrize(("workers", "behind"), [(1, 0.3), (1, 0.6), (2, 0.45), (2, 0.6)])
+def test_a_full_queue_is_seen_although_a_batch_is_taken_before_the_look(
+    workers, behind, host_s, n_ahead
+):
+    world = Device(0.4, host_s, n_ahead)
+    step_s = max(0.4, host_s)
+    window = Window(max_s=2.0, precision=0.14, patience_s=8.0)
+    found = measure(world, Loader(world, behind * workers * step_s, workers), window)
+    assert sum(block.seconds for block in found.blocks) < 4
+    assert found.samples_per_s == right(BATCH / step_s)

@@ -147,3 +147,35 @@ def test_a_short_window_times_whole_epochs_as_a_long_one_does():
         world = World(0.1)
         found = measure(world, Loader(world, 0.01, n=20, start_s=0.5), window, n_epoch_steps=20)
         assert found.epochs_in_blocks
+
+
+SHORT = Window(min_s=2, max_s=2, precision=0.14, patience_s=8)
+
+
+@pytest.mark.parametrize(
+    ("workers", "prefetch", "step_s", "behind"),
+    [
+        (1, 2, 0.9, 0.05),
+        (1, 2, 0.9, 0.99),
+        (2, 2, 0.4, 0.9),  # one worker works, whenever one looks
+        (4, 2, 0.2, 0.7),
+        (1, 8, 0.1, 2.0),
+        (1, 2, 0.2, 5.0),
+        (2, 2, 0.3, 1.6),
+        (4, 2, 0.1, 2.0),
+    ],
+)
+def test_a_queue_plainly_full_or_empty_is_not_waited_for(workers, prefetch, step_s, behind):
+    world = World(step_s, 20.0)
+    loader = Loader(world, behind * workers * step_s, workers, prefetch)
+    found = measure(world, loader, SHORT, ENDLESS)
+    assert sum(block.seconds for block in found.blocks[:-1]) < 2 or len(found.blocks) == 3
+    assert found.samples_per_s == right(BATCH / (step_s * max(1.0, behind)))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_queue_that_is_neither_is_waited_for_however_slow_a_step_is(workers):
+    # The loader is a tenth slower than the model, and four or eight batches hide it.
+    world = World(0.9, 20.0)
+    found = measure(world, Loader(world, 1.1 * workers * 0.9, workers, 4), SHORT, ENDLESS)
+    assert sum(block.seconds for block in found.blocks) >= 8

@@ -184,14 +184,20 @@ def n_blocks(line, **window):
 
 
 def test_a_window_ends_early_only_where_a_workers_would():
-    worker = Settings(num_workers=1)
+    worker = Settings(num_workers=1, prefetch_factor=20)
     drained = [block(n_ready=20 - i) for i in range(9)]  # a fifth of what is taken is not made
+    half_full = [block(n_ready=10)] * 9
     assert n_blocks(row()) == n_blocks(row(settled=True)) == 4
     assert n_blocks(row(settled=False)) == 16
     assert n_blocks(row(warmup_blocks=[block()] * 8), max_warmup_s=1.5) == 16  # its cap ends it
     assert n_blocks(row(worker, blocks=drained)) == 13  # of half a second and a quarter more
     assert n_blocks(row(worker, blocks=drained, epochs_in_blocks=True)) == 4
-    assert n_blocks(row(worker, blocks=[block(n_ready=2)] * 9)) == 4
+    assert n_blocks(row(worker, blocks=half_full)) == 8  # 35 steps tell that it is at rest
+    assert n_blocks(row(worker, blocks=half_full[:6])) == 16  # nobody saw so many
+    assert n_blocks(row(worker, blocks=half_full), max_s=2.0, patience_s=8.0) == 8
+    assert n_blocks(row(worker, blocks=[block(n_ready=20)] * 9)) == 4
+    waiting = [block(n_ready=0, data_wait_s=0.4)] * 9
+    assert n_blocks(row(worker, blocks=waiting)) == 4
 
 
 def test_a_study_is_asked_before_each_trial_what_it_believes():
