@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hotlap.programs import program
 from reports.journal import Entry, Journal
 from reports.mlflow_runs import MlflowRuns
 from reports.mlflow_uri import URI_VARIABLE, artifacts_beside, is_server, tracking_uri
@@ -113,7 +114,7 @@ class MlflowTracking:
     def ui_command(self) -> str:
         """What to type to look at it; for a server, the page to open."""
         if not is_server(self.uri):
-            return f"mlflow ui --backend-store-uri {shlex.quote(self.uri)}"
+            return f"{program('mlflow')} ui --backend-store-uri {shlex.quote(self.uri)}"
         run_id = self._runs.run_id(self._study) if self._runs else None
         if self._runs is None or run_id is None:
             return self.uri

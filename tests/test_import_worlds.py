@@ -29,6 +29,7 @@ TORCH_FREE = (
     "errors",
     "figures",
     "frozen",
+    "programs",
     "scratch_place",
     "spoken",
 )

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,18 @@ def test_what_to_type_next_holds_for_a_clone_with_a_blank_and_a_budget_that_woul
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=120s n_trials=null")
     said = next_commands(config, Path("outputs/a/1"), FROZEN, "", "8m")
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=8m n_trials=null")
+
+
+def test_commands_call_the_python_that_runs_where_another_one_is_found(tmp_path, monkeypatch):
+    """As after `.venv/bin/python tune.py`, with the environment not active."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sys.argv", ["tune.py"])
+    monkeypatch.chdir(tmp_path)
+    config = TuneConfig(words=["+model=a"])
+    for command in next_commands(config, Path("outputs/a/1"), FROZEN, "").values():
+        assert command.split()[0] == sys.executable
+    script = TuneConfig(words=["script=a.py"], cwd="/elsewhere")
+    assert f"&& {sys.executable} -m hotlap run" in (script_run(script, FROZEN) or "")
 
 
 def test_a_frozen_file_says_what_its_script_was_overruled_in():
