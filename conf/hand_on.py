@@ -11,6 +11,7 @@ from typing import Any
 
 from conf.duration import seconds
 from conf.schema import TuneConfig
+from hotlap.hidden import hidden
 from hotlap.programs import python
 
 SHARED = ("model", "data", "device", "seed", "runner", "tracking", "bank", "import_path")
@@ -115,7 +116,9 @@ def run_words(words: Sequence[str]) -> list[str]:
 
 
 def _of(keys: Sequence[str], words: Sequence[str]) -> list[str]:
-    return [w for w in words if w.partition("=")[0].lstrip("+~").partition(".")[0] in keys]
+    """Those of `keys`, as they may be shown and kept: a tracking server's password is a secret."""
+    named = [(w.partition("=")[0].lstrip("+~").partition(".")[0], w) for w in words]
+    return [hidden(w) if key == "tracking" else w for key, w in named if key in keys]
 
 
 def _epochs(words: Sequence[str]) -> list[str]:

@@ -29,6 +29,7 @@ TORCH_FREE = (
     "errors",
     "figures",
     "frozen",
+    "hidden",
     "programs",
     "scratch_place",
     "spoken",

@@ -3,7 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from conf.hand_on import next_commands, run_words, script_origin, script_run, script_words
+from conf.hand_on import (
+    next_commands,
+    run_words,
+    script_origin,
+    script_run,
+    script_words,
+    shared_words,
+)
 from conf.schema import TuneConfig
 from hotlap.__main__ import parse
 from hotlap.interpose.launch import Script
@@ -68,6 +75,14 @@ def test_commands_call_the_python_that_runs_where_another_one_is_found(tmp_path,
         assert command.split()[0] == sys.executable
     script = TuneConfig(words=["script=a.py"], cwd="/elsewhere")
     assert f"&& {sys.executable} -m hotlap run" in (script_run(script, FROZEN) or "")
+
+
+def test_a_tracking_servers_password_is_in_no_command():
+    typed = ["+model=a", "tracking.uri=http://me:secret@host/", "script=x"]
+    assert shared_words(typed, []) == ["+model=a", "tracking.uri=http://***@host/"]
+    args = ["--db", "http://me:secret@host"]  # the script's own are as typed
+    words = script_words(typed[1:], "script", "a.py", args)
+    assert words == ["tracking.uri=http://***@host/", "script=a.py", "--", *args]
 
 
 def test_a_frozen_file_says_what_its_script_was_overruled_in():
