@@ -145,15 +145,27 @@ def train(config: TrainConfig, text: str) -> int:
         ended = {"state": "finished", "step": trained["steps"], "metrics": metrics}
         tracker.run_ended(ended, [folder / "config.yaml"])
 
-    if resume and not trained["samples"]:
-        console.print(
-            f"this run was done already, {trained['steps']} steps in {config.epochs} epochs; "
-            "to go on, type a larger epochs=",
-            soft_wrap=True,
-        )
+    if resume and not trained["n_session_steps"]:
+        console.print(_done_already(config, trained), soft_wrap=True)
     progress.end(trained, interval)
     console.print(f"checkpoint: {folder / CHECKPOINT}", soft_wrap=True)
     return DONE
+
+
+def _done_already(config: TrainConfig, trained: dict[str, Any]) -> str:
+    """Which limits a run had reached before this session, and what to type to go on."""
+    limits = {"epochs": (config.epochs, "epoch"), "max_steps": (config.max_steps, "steps")}
+    reached = {
+        key: limit
+        for key, (limit, count) in limits.items()
+        if limit is not None and trained[count] >= limit
+    }
+    at = " and ".join(f"{key}={limit}" for key, limit in reached.items())
+    larger = " and ".join(f"{key}=" for key in reached)
+    return (
+        f"this run was done already: its {trained['steps']} steps reached {at}; to go on, type a "
+        f"larger {larger}"
+    )
 
 
 def _earlier(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Plain functions on the typed config; torch is not imported, and no user code eit
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -37,6 +38,7 @@ from conf.sources import Sources
 from hotlap import settings as known
 from hotlap.errors import UserInputError
 from hotlap.figures import unusable
+from hotlap.hidden import is_hidden
 from search_spaces.knob import NUMERICS
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
@@ -101,6 +103,15 @@ def _common(config: Common, sources: Sources) -> Iterator[Fault]:
             what=f"device is '{config.device}'",
             right="cpu, cuda, or cuda: and its number; null takes cuda where there is one",
             cure="device=cuda:0",
+        )
+    used = config.tracking.name == "mlflow" and not os.environ.get("MLFLOW_TRACKING_URI")
+    if used and is_hidden(config.tracking.uri or ""):
+        yield sources.fault(
+            "tracking.uri",
+            what=f"tracking.uri is '{config.tracking.uri}', without the user and the password that "
+            "were typed: hotlap keeps none",
+            right="the whole address, typed once more or in the environment",
+            cure="tracking.uri=<the address>, or export MLFLOW_TRACKING_URI=<the address>",
         )
     if not config.tracking.experiment.strip():
         yield sources.fault(

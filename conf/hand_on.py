@@ -11,6 +11,8 @@ from typing import Any
 
 from conf.duration import seconds
 from conf.schema import TuneConfig
+from hotlap.hidden import hidden
+from hotlap.programs import python
 
 SHARED = ("model", "data", "device", "seed", "runner", "tracking", "bank", "import_path")
 """Keys and groups that tune.py and train.py share."""
@@ -53,7 +55,8 @@ def script_run(config: TuneConfig, settings: Path) -> str | None:
         return None
     away = bool(config.cwd) and config.cwd != os.getcwd()
     file = settings.resolve() if away else settings
-    run = shlex.join(["python", "-m", "hotlap", "run", "--settings", str(file), *command])
+    words = [python(anywhere=away), "-m", "hotlap", "run", "--settings", str(file), *command]
+    run = shlex.join(words)
     return f"cd {shlex.quote(config.cwd)} && {run}" if away else run
 
 
@@ -67,7 +70,7 @@ def script_origin(config: TuneConfig) -> dict[str, Any]:
 
 def go_on_with(folder: Path) -> str:
     """The command that goes on with the study in `folder`."""
-    return shlex.join(["python", sys.argv[0], f"resume={folder}"])
+    return shlex.join([python(), sys.argv[0], f"resume={folder}"])
 
 
 def next_commands(
@@ -86,7 +89,8 @@ def next_commands(
     full_run = script_run(config, settings)
     if full_run is None:
         train = Path(sys.argv[0]).with_name("train.py")
-        full_run = f"python {shlex.quote(str(train))} {words} {shlex.quote(f'settings={settings}')}"
+        begin = shlex.join([python(), str(train)])
+        full_run = f"{begin} {words} {shlex.quote(f'settings={settings}')}"
     more = " n_trials=null" if config.n_trials else ""
     longer = would_do or f"{2 * seconds(config.budget):g}s"
     commands = {
@@ -112,7 +116,9 @@ def run_words(words: Sequence[str]) -> list[str]:
 
 
 def _of(keys: Sequence[str], words: Sequence[str]) -> list[str]:
-    return [w for w in words if w.partition("=")[0].lstrip("+~").partition(".")[0] in keys]
+    """Those of `keys`, as they may be shown and kept: a tracking server's password is a secret."""
+    named = [(w.partition("=")[0].lstrip("+~").partition(".")[0], w) for w in words]
+    return [hidden(w) if key == "tracking" else w for key, w in named if key in keys]
 
 
 def _epochs(words: Sequence[str]) -> list[str]:

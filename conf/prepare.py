@@ -27,6 +27,7 @@ from conf.sources import ConfigFile, Sources
 from conf.sweeps import each_job, sweep_fault
 from conf.unresolved import unresolved
 from conf.words import RAW, as_typed, normal, parse
+from hotlap.hidden import hidden
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,8 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
     if faults:
         return None
     values = literal(OmegaConf.to_container(config, resolve=True))
+    if uri := values["tracking"]["uri"]:  # what is kept can be read by others
+        values["tracking"]["uri"] = hidden(uri)
     return Prepared(ready, OmegaConf.to_yaml(OmegaConf.create(values)))
 
 

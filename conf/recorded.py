@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from conf.literal import literal
 from conf.merge import merge
 from conf.sources import SUBJECT
 from conf.words import as_typed
+from hotlap.programs import python
 from hotlap.settings import Settings
 from runners.table import told
 from runners.table_check import lines_of
@@ -137,7 +139,7 @@ def _damaged(path: str, faults: Sequence[str]) -> Fault:
         what=f"runner.table is no table that could be played:\n    {told(faults)}",
         where=f"command line: runner.table={path}",
         right="the format of docs/tables.md",
-        cure=f"python -m runners.table_check {path}",
+        cure=shlex.join([python(), "-m", "runners.table_check", path]),
         key="runner.table",
     )
 

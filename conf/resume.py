@@ -1,4 +1,4 @@
-"""`resume=<folder>`: a study's config comes from its own folder."""
+"""`resume=<folder>`: the config of a study or full run comes from its own folder."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def resumed(
 ) -> tuple[DictConfig | None, list[ConfigFile], list[Fault]]:
     """The config of the study or full run in a folder, with the `overrides` that it still allows.
 
-    There is none if the folder holds none. A checkpoint's path stands for its folder.
+    There is none if the folder holds none. A full run may be named by one of its checkpoints: its
+    config comes from the folder, and it goes on from this file. A study has only its folder.
     """
     try:
-        folder = place_of(typed)
-        folder = folder.parent if folder.is_file() else folder
+        place = place_of(typed)
+        folder = place.parent if place.is_file() else place
     except (OSError, ValueError, RuntimeError) as error:
         return None, [], [_unreadable(Path(typed), error)]
     may_change = MAY_CHANGE.get(session.kind, MAY_CHANGE["config"])
@@ -60,7 +61,9 @@ def resumed(
     faults += more
     for key in {_allowed_by(o, may_change) for o in allowed}:
         OmegaConf.update(config, key, OmegaConf.select(given, key), merge=False)
-    config.resume = str(folder.resolve())
+    # A checkpoint that is a link still belongs to the folder in which it was named.
+    named = place.name if place != folder and session.kind == "train" else ""
+    config.resume = str(folder.resolve() / named)
     return config, [file], faults
 
 

@@ -29,6 +29,8 @@ from hotlap.aside import aside
 from hotlap.batches import tensors
 from hotlap.errors import Diverged, NoBatch, NoRoom, UserInputError
 from hotlap.job import EventLog, Job
+from hotlap.loadable import plain, unreadable, why_unread
+from hotlap.meter import Meter
 from hotlap.room import no_room, takes_no_more
 from hotlap.stopping import deafen, on_stop
 from hotlap.structure import batch_shapes
@@ -36,9 +38,6 @@ from hotlap.workload import Workload
 
 if TYPE_CHECKING:
     from hotlap.apply import Applied
-
-REPORT_S = 1.0
-"""Between two `step` events; each reads the loss and so waits for the device once."""
 
 CHECKPOINT = "checkpoint.pt"
 
@@ -53,37 +52,6 @@ class Position:
     epoch: int = 0
     step_in_epoch: int = 0
     steps: int = 0
-
-
-class Meter:
-    """Samples per second from the end of the first step on, checkpoints not counted."""
-
-    def __init__(self) -> None:
-        self.samples = 0
-        self.seconds = 0.0
-        self._last_samples = 0
-        self._last = time.perf_counter()
-
-    def begin(self) -> None:
-        """Count from now: what lies before was start-up, or a checkpoint."""
-        self._last = time.perf_counter()
-        self._last_samples = self.samples
-
-    def due(self) -> bool:
-        """Whether a report's time has come."""
-        return time.perf_counter() - self._last >= REPORT_S
-
-    def lap(self) -> float:
-        """Samples per second since the last lap."""
-        now = time.perf_counter()
-        lap_s, lap_samples = now - self._last, self.samples - self._last_samples
-        self.seconds += lap_s
-        self._last, self._last_samples = now, self.samples
-        return lap_samples / lap_s if lap_s > 0 else 0.0
-
-    def total(self) -> float:
-        """Samples per second over all laps."""
-        return self.samples / self.seconds if self.seconds > 0 else 0.0
 
 
 class FullRun:
@@ -104,6 +72,8 @@ class FullRun:
         self._emit = emit
         self._meter = Meter()
         self._stop = False
+        self._n_steps = 0  # of this session
+        self._told_unreadable = False
         deafen(applied.loader)
         self._position = Position()
         self._saved = time.monotonic()
@@ -116,6 +86,7 @@ class FullRun:
         Raises:
             Diverged: The loss is not finite.
             NoBatch: An epoch has no batch.
+            UserInputError: What it would save could never be loaded.
             NoRoom: The last checkpoint cannot be saved, for the disk is full.
             OSError: It cannot be saved for another reason.
         """
@@ -138,7 +109,9 @@ class FullRun:
         self._save_last()
         self._emit(
             "trained",
+            epoch=self._position.epoch,
             steps=self._position.steps,
+            n_session_steps=self._n_steps,
             samples=self._meter.samples,
             seconds=self._meter.seconds,
             samples_per_s=self._meter.total(),
@@ -159,10 +132,13 @@ class FullRun:
             loss = applied.step(batch)
             position.steps += 1
             position.step_in_epoch += 1
-            if position.steps == 1 or i == skip and skip:
-                _finite(loss)  # waits for the device: the first step is start-up
+            self._n_steps += 1
+            if self._n_steps == 1:
+                _finite(loss)  # waits for the device: a session's first step is start-up
                 if position.steps == 1:  # the batch with which a run goes on may be a smaller one
                     self._tell("batch", facts={"batch_shapes": batch_shapes([[*tensors(batch)]])})
+                if why := unreadable(self._state()):  # told now, and not when it goes on
+                    raise UserInputError(f"no checkpoint of this run could be loaded: {why}")
                 meter.begin()
                 continue
             meter.samples += self._workload.count(batch)
@@ -234,14 +210,17 @@ class FullRun:
                 f"{self._checkpoint}: {_first_line(error)}; an earlier one stays as it was"
             ) from error
 
-    def _save(self) -> None:
-        state = {
-            "model": self._applied.model.state_dict(),
-            "optimizer": self._applied.optimizer.state_dict(),
+    def _state(self) -> dict[str, Any]:
+        return {
+            "model": plain(self._applied.model.state_dict()),
+            "optimizer": plain(self._applied.optimizer.state_dict()),
             "scaler": self._applied.scaler.state_dict(),
             "position": vars(self._position),
             "workload": self._workload.name,
         }
+
+    def _save(self) -> None:
+        state = self._state()
         self._checkpoint.parent.mkdir(parents=True, exist_ok=True)
         with aside(self._checkpoint) as place:
             try:
@@ -253,6 +232,9 @@ class FullRun:
                 raise
         self._saved = time.monotonic()
         self._tell("checkpoint", path=str(self._checkpoint), **vars(self._position))
+        if not self._told_unreadable and (why := unreadable(state)):  # since the first step
+            self._told_unreadable = True
+            self._tell("unreadable", path=str(self._checkpoint), reason=why)
         self._meter.begin()
 
     def _load(self, path: Path) -> None:
@@ -268,7 +250,7 @@ class FullRun:
         except Exception as error:
             raise UserInputError(
                 f"the checkpoint {path} cannot be loaded into this workload: "
-                f"{_first_line(error)}; resume= needs a checkpoint of the same model"
+                f"{why_unread(error)}; resume= needs a checkpoint of the same model"
             ) from error
 
 

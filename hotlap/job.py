@@ -29,7 +29,10 @@ clock in all processes of the machine):
               samples_per_s (since the one before), mean_samples_per_s
     epoch     an epoch of a full run is done: epoch, loss, seconds
     checkpoint  path, epoch, steps, step_in_epoch
-    trained   a full run is done: steps, samples, seconds, samples_per_s, loss, interrupted
+    unsaved   a checkpoint could not be saved: path, reason
+    unreadable  one was saved and can never be loaded: path, reason
+    trained   a full run is done: epoch, steps, n_session_steps (those of this session), samples and
+              seconds after its first one, samples_per_s, loss, interrupted
     finished  peak_device_bytes, peak_host_bytes, n_skipped_steps; of a script left_out_share
     failed    outcome ("oom", "crash", "invalid", "diverged"), error (one line), traceback,
               no_room (whether the error says that a disk is full)

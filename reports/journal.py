@@ -1,8 +1,8 @@
 """Journal: every record for the tracking server, kept in a local file until it is known there.
 
-One JSON line a record, appended before anything is sent, and one line that says which were sent.
-So a dead server, a killed tuner or a full disk there loses nothing here. A full disk here is told
-once; what the server takes is not lost by it.
+One JSON line a record, appended before anything is sent, and one line that says which were sent
+and where to. So a dead server, a killed tuner or a full disk there loses nothing here, and another
+server gets all of them. A full disk here is told once; what the server takes is not lost by it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Journal:
         self._warn = warn
         self._warned = False
         self._entries: list[Entry] = []
-        self._sent: set[int] = set()
+        self._sent: dict[str, set[int]] = {}
         for line in _lines(path):
             if "sent" in line:
-                self._sent.update(line["sent"])
+                self._note(line["sent"], str(line.get("to", "")))
             else:
                 self._entries.append(Entry(**line))
         self._next = max((entry.number for entry in self._entries), default=-1) + 1
@@ -60,15 +60,25 @@ class Journal:
         self._entries.append(entry)
         return entry
 
-    def sent(self, entries: Iterable[Entry]) -> None:
-        """Note that `entries` are known to the server."""
+    def sent(self, entries: Iterable[Entry], to: str) -> None:
+        """Note that `entries` are known to the server or database `to`."""
         numbers = [entry.number for entry in entries]
-        self._write({"sent": numbers})
-        self._sent.update(numbers)
+        self._write({"sent": numbers, "to": to})
+        self._note(numbers, to)
 
-    def missing(self) -> list[Entry]:
-        """The entries that the server does not know for sure, oldest first."""
-        return [entry for entry in self._entries if entry.number not in self._sent]
+    def missing(self, to: str) -> list[Entry]:
+        """The entries that the server or database `to` does not know for sure, oldest first."""
+        known = self._sent.get(to, set())
+        return [entry for entry in self._entries if entry.number not in known]
+
+    @property
+    def places(self) -> list[str]:
+        """Where entries were sent to, the latest first."""
+        return [*reversed(self._sent)]
+
+    def _note(self, numbers: Iterable[int], to: str) -> None:
+        known = self._sent.pop(to, set())
+        self._sent[to] = known.union(numbers)  # the latest stands last
 
     def _write(self, line: dict[str, Any]) -> None:
         try:

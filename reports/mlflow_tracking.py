@@ -6,6 +6,7 @@ no trial and no record. MLflow itself is imported when the first record is sent,
 
 from __future__ import annotations
 
+import http.client
 import itertools
 import os
 import shlex
@@ -17,10 +18,13 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
+from hotlap.hidden import hidden
+from hotlap.programs import program
 from reports.journal import Entry, Journal
 from reports.mlflow_runs import MlflowRuns
-from reports.mlflow_uri import URI_VARIABLE, artifacts_beside, is_server, tracking_uri
+from reports.mlflow_uri import URI_VARIABLE, artifacts_beside, is_server, is_writable, tracking_uri
 from reports.tracking import Record, finite
 
 CHECK_S = 3.0
@@ -39,8 +43,8 @@ class MlflowTracking:
 
     Args:
         folder: The study's or the full run's folder; `tracking.jsonl` is kept there.
-        database: Path of the SQLite file that is used if nobody names a server; its artifacts
-            lie beside it.
+        database: Path of the SQLite file that is used if nobody names a server and the folder's
+            records are in no other one yet; its artifacts lie beside it.
         uri: The tracking URI of the config. The environment's MLFLOW_TRACKING_URI wins over it.
         experiment: MLflow's experiment.
         warn: Called with one sentence when the server fails, once, or the disk is full.
@@ -54,11 +58,14 @@ class MlflowTracking:
         experiment: str = "hotlap",
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        self.uri = tracking_uri(database, uri)
         self._folder = folder.resolve()
         self._experiment = experiment
         self._warn = warn or (lambda text: print(text, file=sys.stderr))
         self._journal = Journal(self._folder / "tracking.jsonl", self._warn)
+        # A folder that was moved or copied goes on where its records are.
+        before = next(filter(is_writable, self._journal.places), None)
+        self.uri = tracking_uri(database, uri or before)
+        self._shown = hidden(self.uri)
         self._runs: MlflowRuns | None = None
         self._down = False
         self._warned = False
@@ -67,7 +74,9 @@ class MlflowTracking:
         self._steps: list[Entry] = []
         self._flushed = time.monotonic()
         if uri and os.environ.get(URI_VARIABLE, uri) != uri:
-            self._warn(f"{URI_VARIABLE}={self.uri} is set and wins over tracking.uri={uri}")
+            self._warn(
+                f"{URI_VARIABLE}={self._shown} is set and wins over tracking.uri={hidden(uri)}"
+            )
 
     def study_started(self, record: Record) -> None:
         """A study begins, or goes on after a resume: what is missing of it is sent first."""
@@ -107,17 +116,18 @@ class MlflowTracking:
     def send_missing(self) -> None:
         """Send what an earlier session could not. Nothing is there twice afterwards."""
         self._down = False
-        for entries in _together(self._journal.missing()):
+        for entries in _together(self._journal.missing(self._shown)):
             self._send(entries)
 
     def ui_command(self) -> str:
         """What to type to look at it; for a server, the page to open."""
         if not is_server(self.uri):
-            return f"mlflow ui --backend-store-uri {shlex.quote(self.uri)}"
+            return f"{program('mlflow')} ui --backend-store-uri {shlex.quote(self._shown)}"
+        page = hidden(self.uri, login="")
         run_id = self._runs.run_id(self._study) if self._runs else None
         if self._runs is None or run_id is None:
-            return self.uri
-        return f"{self.uri.rstrip('/')}/#/experiments/{self._runs.experiment_id}/runs/{run_id}"
+            return page
+        return f"{page.rstrip('/')}/#/experiments/{self._runs.experiment_id}/runs/{run_id}"
 
     def close(self) -> None:
         """Send what still waits."""
@@ -134,7 +144,7 @@ class MlflowTracking:
         self._flushed = time.monotonic()
 
     def _try_again(self) -> None:
-        if self._journal.missing():
+        if self._journal.missing(self._shown):
             self.send_missing()
 
     def _send(self, entries: list[Entry]) -> None:
@@ -157,7 +167,7 @@ class MlflowTracking:
             self._runs = None  # Ctrl-C in the middle: what has arrived is looked up anew
             raise
         else:
-            self._journal.sent(entries)
+            self._journal.sent(entries, self._shown)
 
     def _open(self) -> MlflowRuns:
         if self._runs is None:
@@ -170,7 +180,7 @@ class MlflowTracking:
     def _fail(self, why: str) -> None:
         if not self._warned:
             self._warn(
-                f"MLflow at {self.uri} does not take the results ({why}). They are kept in "
+                f"MLflow at {self._shown} does not take the results ({why}). They are kept in "
                 f"{self._folder / 'tracking.jsonl'}, and resume={self._folder} sends them as soon "
                 "as MLflow answers; tracking=none goes without it."
             )
@@ -179,15 +189,17 @@ class MlflowTracking:
 
 def answers(uri: str) -> bool:
     """Whether anything answers at an http(s) `uri`, if only with a refusal."""
-    request = urllib.request.Request(f"{uri.rstrip('/')}/health")
     # Nothing secret is sent, and a certificate that only MLflow is told to trust is no outage.
     trusting = ssl._create_unverified_context()
     try:
-        urllib.request.urlopen(request, timeout=CHECK_S, context=trusting).close()
+        parts = urlsplit(uri)
+        host = parts.netloc.rpartition("@")[2]  # urllib would take a user for a part of it
+        health = urlunsplit((parts.scheme, host, f"{parts.path.rstrip('/')}/health", "", ""))
+        urllib.request.urlopen(health, timeout=CHECK_S, context=trusting).close()
     except urllib.error.HTTPError as refusal:
         refusal.close()
         return refusal.code not in DOWN
-    except (OSError, ValueError):
+    except (OSError, ValueError, http.client.HTTPException):
         return False
     return True
 
@@ -210,5 +222,5 @@ def _timed(record: Record) -> dict[str, Any]:
 
 
 def _first_line(error: Exception) -> str:
-    text = str(error).strip()
+    text = hidden(str(error).strip())
     return text.splitlines()[0][:200] if text else "no message"

@@ -27,15 +27,29 @@ def tracking_uri(database: Path, configured: str | None = None) -> str:
 
 def artifacts_beside(uri: str) -> str | None:
     """The URI of the folder beside an SQLite file; None where a server chooses its own."""
-    if not uri.startswith(SQLITE):
-        return None
-    path = unquote(uri.removeprefix(SQLITE).partition("?")[0])
-    return (Path(path).parent / "mlartifacts").as_uri()
+    file = _file(uri)
+    return None if file is None else (file.parent / "mlartifacts").as_uri()
+
+
+def is_writable(uri: str) -> bool:
+    """Whether `uri` is that of an SQLite file which is there and can be written."""
+    file = _file(uri)
+    return (
+        file is not None
+        and file.is_file()
+        and all(os.access(p, os.W_OK) for p in (file, file.parent))
+    )
 
 
 def is_server(uri: str) -> bool:
     """Whether `uri` is that of a tracking server."""
     return uri.startswith(("http://", "https://"))
+
+
+def _file(uri: str) -> Path | None:
+    if not uri.startswith(SQLITE):
+        return None
+    return Path(unquote(uri.removeprefix(SQLITE).partition("?")[0]))
 
 
 def _in_url(path: Path) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import Any, Protocol
 
 from hotlap.settings import Settings
-from reports.progress import Progress
+from reports.progress import BASELINE, Progress
 from reports.tracking import Tracking, trial_record
 from runners.protocol import Run
 
@@ -47,6 +47,14 @@ class StudyObserver:
         self._tracking = tracking
         self._timed = timed
         self._baseline: float | None = None
+        self._measured = False  # in this session
+
+    def began_with(self, samples_per_s: float | None) -> None:
+        """The baseline's rate in an earlier session, None if there is none.
+
+        Speedups are over it until this session has run the baseline: the machine may have changed.
+        """
+        self._baseline = samples_per_s
 
     def stage(self, name: str, detail: str = "") -> None:
         """A stage begins."""
@@ -72,8 +80,8 @@ class StudyObserver:
         """A trial has ended: print its line and keep its record."""
         run = trial.run
         measured = run.measurement.samples_per_s
-        if trial.kind == "baseline" and run.outcome == "ok":
-            self._baseline = measured
+        if trial.kind in BASELINE and run.outcome == "ok" and not self._measured:
+            self._baseline, self._measured = measured, True
         if not measured and run.measurement.warmup:  # stopped before its window
             last = run.measurement.warmup[-1]
             measured = last.samples / last.seconds

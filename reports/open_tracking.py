@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from reports.no_tracking import NoTracking
 from reports.tracking import Tracking, ended_record
 
 NAMES = ("mlflow", "none")
+
+OUTPUTS = "outputs"
+"""The folder in which tune.py and train.py make theirs, `<model>/<time>`."""
 
 Tell = Callable[[BaseException], None]
 """Says why something ended early."""
@@ -32,8 +36,9 @@ def open_tracking(
 ) -> Tracking:
     """The tracking `name` for the study or full run in `folder`.
 
-    Without a server its SQLite file lies two folders up, so that all studies below `outputs` can
-    be compared. `warn` is told once if a server fails, or the disk is full.
+    Without a server its SQLite file is the one that has its earlier records; at first it lies two
+    folders up where that is `outputs`, so that all studies there can be compared, and else in the
+    folder itself. `warn` is told once if a server fails, or the disk is full.
 
     Raises:
         UserInputError: There is no tracking of this name.
@@ -41,7 +46,9 @@ def open_tracking(
     if name == "none":
         return NoTracking()
     if name == "mlflow":
-        database = folder.absolute().parents[1] / "mlflow.db"
+        folder = Path(os.path.abspath(folder))
+        above = folder.parent.parent
+        database = (above if above.name == OUTPUTS else folder) / "mlflow.db"
         return MlflowTracking(folder, database, uri, experiment, warn)
     raise UserInputError(
         f"tracking.name: there is no tracking '{name}'{near(name, NAMES)}; "

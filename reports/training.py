@@ -77,6 +77,8 @@ class TrainingProgress:
                 f"the checkpoint {event['path']} could not be saved: {event['reason']}; the one "
                 "before is kept, training goes on, and the next one is saved when it is due"
             )
+        elif name == "unreadable":
+            self.note(f"resume= cannot go on from {event['path']}: {event['reason']}")
         elif name == "failed" and self._stopping:
             self.note(f"it ended without a checkpoint: {event['error']}")
         elif name == "preparing" and event["n_done"] == event["n_wanted"]:
@@ -106,9 +108,13 @@ class TrainingProgress:
     def end(self, trained: Mapping[str, Any], interval: tuple[float, float] | None) -> None:
         """The last event's numbers beside the promised ones, if those hold here."""
         rate = trained["samples_per_s"]
+        of_session = (
+            f"; {trained['samples']} samples after this session's first step at {number(rate)} "
+            "samples/s"
+        )
         text = (
-            f"trained {trained['steps']} steps in all; {trained['samples']} samples after this "
-            f"session's first step at {number(rate)} samples/s, loss {_loss(trained)}"
+            f"trained {trained['steps']} steps in all{of_session if rate > 0 else ''}, "
+            f"loss {_loss(trained)}"
         )
         self._console.print(text, soft_wrap=True, highlight=False)
         if self._promised and rate > 0:

@@ -142,6 +142,10 @@ class Search:
                     return settings
         return None
 
+    def rate_of(self, settings: Settings) -> float | None:
+        """Samples per second of that trial, any session's; None if there was none."""
+        return self._noted("samples_per_s", settings) or None
+
     def wall_s_of(self, settings: Settings) -> float:
         """Wall clock of the trial of these settings; 0 if there was none."""
         return self._noted("wall_s", settings) or 0.0
@@ -253,6 +257,7 @@ class Search:
             "drift_factor": self._factor,
             "data_wait_share": trial.run.measurement.data_wait_share,
             "startup_s": trial.run.measurement.startup_s,
+            "samples_per_s": trial.run.measurement.samples_per_s,
             CONSTRAINTS: violations,
         }
         # Of a trial that failed, blocks are no rate that could be compared.

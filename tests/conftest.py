@@ -72,6 +72,13 @@ def no_bank_of_the_users(caches, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", next(caches))
 
 
+@pytest.fixture
+def active(monkeypatch):
+    """The environment of these tests is the active one: `python` is the Python that runs them."""
+    folder = os.path.dirname(sys.executable)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
 @pytest.fixture(scope="session")
 def runner(caches):
     """Its fork servers import torch once for all tests of this process."""

@@ -29,6 +29,8 @@ TORCH_FREE = (
     "errors",
     "figures",
     "frozen",
+    "hidden",
+    "programs",
     "scratch_place",
     "spoken",
     "warm_up",

@@ -17,6 +17,11 @@ class Ran:
     err: str = ""
 
 
+@pytest.fixture(autouse=True)
+def as_a_user_types(active, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
 @pytest.fixture
 def ask(tmp_path, monkeypatch, capsys):
     """Calls the front as tune.py does, in an empty folder; the task only keeps what it gets."""

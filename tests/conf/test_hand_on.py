@@ -1,8 +1,16 @@
+import sys
 from pathlib import Path
 
 import pytest
 
-from conf.hand_on import next_commands, run_words, script_origin, script_run, script_words
+from conf.hand_on import (
+    next_commands,
+    run_words,
+    script_origin,
+    script_run,
+    script_words,
+    shared_words,
+)
 from conf.schema import TuneConfig
 from hotlap.__main__ import parse
 from hotlap.interpose.launch import Script
@@ -55,6 +63,26 @@ def test_what_to_type_next_holds_for_a_clone_with_a_blank_and_a_budget_that_woul
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=120s n_trials=null")
     said = next_commands(config, Path("outputs/a/1"), FROZEN, "", "8m")
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=8m n_trials=null")
+
+
+def test_commands_call_the_python_that_runs_where_another_one_is_found(tmp_path, monkeypatch):
+    """As after `.venv/bin/python tune.py`, with the environment not active."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sys.argv", ["tune.py"])
+    monkeypatch.chdir(tmp_path)
+    config = TuneConfig(words=["+model=a"])
+    for command in next_commands(config, Path("outputs/a/1"), FROZEN, "").values():
+        assert command.split()[0] == sys.executable
+    script = TuneConfig(words=["script=a.py"], cwd="/elsewhere")
+    assert f"&& {sys.executable} -m hotlap run" in (script_run(script, FROZEN) or "")
+
+
+def test_a_tracking_servers_password_is_in_no_command():
+    typed = ["+model=a", "tracking.uri=http://me:secret@host/", "script=x"]
+    assert shared_words(typed, []) == ["+model=a", "tracking.uri=http://***@host/"]
+    args = ["--db", "http://me:secret@host"]  # the script's own are as typed
+    words = script_words(typed[1:], "script", "a.py", args)
+    assert words == ["tracking.uri=http://***@host/", "script=a.py", "--", *args]
 
 
 def test_a_frozen_file_says_what_its_script_was_overruled_in():

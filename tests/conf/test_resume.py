@@ -62,6 +62,27 @@ def test_resume_of_train_is_a_plain_key(ask):
     assert ran.code == 0 and ran.configs[0].resume == "last.pt"
 
 
+def test_a_checkpoint_that_is_named_is_the_one_and_the_config_is_its_folders(ask, tmp_path):
+    folder = tmp_path / "full-1"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(ask("+model=digits_mlp", primary="train").texts[0])
+    for name in ("checkpoint.pt", "earlier.pt"):
+        (folder / name).touch()
+    (tmp_path / "link").symlink_to(folder)
+    for typed, meant in (
+        ("full-1/earlier.pt", "/earlier.pt"),
+        ("link/checkpoint.pt", "/checkpoint.pt"),
+        ("link", ""),
+    ):
+        (config,) = ask(f"resume={typed}", "epochs=5", primary="train").configs
+        assert config.name == "digits_mlp" and config.epochs == 5
+        assert config.resume == f"{folder}{meant}"
+
+
+def test_any_file_of_a_study_stands_for_its_folder(ask, study):
+    assert ask("resume=study/config.yaml").configs[0].resume == str(study)
+
+
 CUDA = {"device": "cuda:0", "gpus": [{"name": "NVIDIA GeForce RTX 3090"}]}
 
 

@@ -152,7 +152,7 @@ def plain() -> Screen:
 
 
 @pytest.fixture(autouse=True)
-def no_server_of_the_user(monkeypatch):
+def no_server_of_the_user(active, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
 
 

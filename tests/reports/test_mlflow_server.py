@@ -39,6 +39,35 @@ def test_a_closed_port_costs_one_sentence_and_no_record(tmp_path, measurement, d
     assert len(runs_of(later.uri)) == 3
 
 
+@pytest.mark.parametrize("with_port", [False, True])
+def test_a_password_is_in_nothing_that_is_shown_or_kept(tmp_path, database, measurement, with_port):
+    warnings: list[str] = []
+    port = f":{closed_port()}" if with_port else ""
+    uri = f"http://me:secret@127.0.0.1{port}"
+    tracking = MlflowTracking(tmp_path, database, uri=uri, warn=warnings.append)
+    tell_a_study(tracking, measurement)
+    tracking.close()
+    [sentence] = warnings
+    assert f"MLflow at http://***@127.0.0.1{port} does not take" in sentence
+    assert "ConnectionError: no answer within 3 s" in sentence
+    kept = (tmp_path / "tracking.jsonl").read_text()
+    assert "secret" not in sentence + tracking.ui_command() + kept
+    assert tracking.ui_command() == f"http://127.0.0.1{port}"
+
+
+def test_a_databases_password_is_not_shown_either(tmp_path, database, measurement, monkeypatch):
+    warnings: list[str] = []
+    uri = "nothing+here://me:secret@127.0.0.1/mlflow"  # MLflow says the whole of what it refuses
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    tracking = MlflowTracking(tmp_path, database, "http://you:other@b", warn=warnings.append)
+    tell_a_study(tracking, measurement)
+    assert len(warnings) == 2
+    said = " ".join([*warnings, tracking.ui_command()])
+    assert "secret" not in said and "other" not in said
+    assert "MLFLOW_TRACKING_URI=nothing+here://***@127.0.0.1/mlflow is set" in said
+    assert "mlflow ui --backend-store-uri 'nothing+here://***@127.0.0.1/mlflow'" in said
+
+
 def test_a_server_that_takes_calls_and_never_answers_is_down():
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -129,3 +158,18 @@ def test_a_server_that_dies_midway_gets_what_is_missing_when_it_is_back(
     }
     assert runs["s1"][0].info.status == "FINISHED"
     assert list((tmp_path / "served").rglob("frozen.yaml"))
+
+
+@pytest.mark.slow
+def test_a_server_that_is_named_with_a_user_and_a_password_is_there(
+    server, tmp_path, database, measurement
+):
+    warnings: list[str] = []
+    named = server.uri.replace("://", "://me:secret@")
+    tracking = MlflowTracking(tmp_path, database, named, warn=warnings.append)
+    tell_a_study(tracking, measurement)
+    assert warnings == []
+    assert len(runs_of(server.uri)) == 3
+    page = tracking.ui_command()
+    assert page.startswith(f"{server.uri}/#/experiments/")
+    assert "secret" not in (tmp_path / "tracking.jsonl").read_text() + page

@@ -46,3 +46,15 @@ def test_where_nothing_was_promised_there_is_nothing_to_say(plain):
         progress.event(STEP)
     progress.end(TRAINED, None)
     assert "promise" not in told(plain)
+
+
+def test_a_session_of_one_step_or_none_has_no_rate_to_tell(plain):
+    with TrainingProgress(plain, 1, 1000.0) as progress:
+        progress.end({**TRAINED, "samples": 0, "samples_per_s": 0.0}, None)
+    assert told(plain) == "trained 28 steps in all, loss 0.2500"
+
+
+def test_a_checkpoint_that_nobody_can_load_is_told(plain):
+    with TrainingProgress(plain, 1, None) as progress:
+        progress.event({"event": "unreadable", "path": "full-1/checkpoint.pt", "reason": "a Rate"})
+    assert "resume= cannot go on from full-1/checkpoint.pt: a Rate" in told(plain)

@@ -62,3 +62,9 @@ def test_a_resumed_study_measures_its_baseline_as_often_as_its_budget_pays(repla
 def test_a_resumed_study_keeps_time_for_the_numerics_of_a_slow_start(replay):
     replay(rate, budget_s=600).studied(n_trials=4)
     assert replay(rate).search.startup_s_of(BASE) == STARTUP_S
+
+
+def test_a_resumed_study_knows_its_baselines_rate(replay):
+    assert replay(rate).search.rate_of(BASE) is None
+    replay(rate, budget_s=600).studied(n_trials=4)
+    assert replay(rate).search.rate_of(BASE) == pytest.approx(rate(BASE), rel=0.1)

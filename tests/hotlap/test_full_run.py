@@ -1,0 +1,152 @@
+"""A full run goes on from what it has saved, and what it says of a session is that session's."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from small_job import Net, workload
+
+from hotlap.apply import apply
+from hotlap.errors import UserInputError
+from hotlap.full_run import train
+from hotlap.job import EventLog, Job
+from hotlap.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("flags_as_before")
+
+EPOCH = 4
+"""Steps of one: 32 images, 8 in a batch."""
+
+
+class Rate:
+    """Something that an optimizer keeps, and no file of numbers and tensors takes."""
+
+
+class CountsInNumpy(Net):
+    """Has a part of its state that is no tensor."""
+
+    n_seen = np.int64(0)
+
+    def forward(self, x):
+        self.n_seen = self.n_seen + np.int64(len(x))
+        return super().forward(x)
+
+    def get_extra_state(self):
+        return {"n_seen": self.n_seen, "by_class": (self.n_seen, [self.n_seen])}
+
+    def set_extra_state(self, state):
+        self.n_seen = state["n_seen"]
+
+
+def with_optimizer(make):
+    return lambda parameters, **kernel: make(torch.optim.SGD(parameters, lr=0.1, **kernel))
+
+
+def group_holds(value, from_step=0):
+    """An optimizer that keeps `value` beside its learning rate after so many steps."""
+
+    def make(optimizer):
+        steps = iter(range(10**9))
+
+        def keep(*_):
+            if next(steps) >= from_step:
+                optimizer.param_groups[0]["mine"] = value
+
+        optimizer.register_step_post_hook(keep)
+        return optimizer
+
+    return with_optimizer(make)
+
+
+def full_run(folder, epochs, resume=True, **changes):
+    """Does one session; returns its events by their name, the last of each."""
+    made = workload(**changes)
+    place = folder / "checkpoint.pt"
+    resume = str(place) if resume and place.exists() else None
+    run = {"epochs": epochs, "folder": str(folder), "checkpoint_every_s": 1e9, "resume": resume}
+    train(made, apply(made, Settings()), Job("", run=run), EventLog(folder))
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    return {event["event"]: event for event in map(json.loads, lines)}
+
+
+def test_numbers_of_numpy_in_the_optimizer_and_the_model_do_not_end_a_run_that_goes_on(tmp_path):
+    changes = {
+        "optimizer": lambda parameters, **kernel: torch.optim.Adam(
+            parameters, lr=np.float64(0.01), weight_decay=np.float32(0.5), **kernel
+        ),
+    }
+    (tmp_path / "whole").mkdir()
+    full_run(tmp_path / "whole", 2, model=CountsInNumpy(), **changes)
+    for epochs in (1, 2):
+        torch.manual_seed(0)
+        full_run(tmp_path, epochs, model=CountsInNumpy(), **changes)
+    parts, whole = (
+        torch.load(folder / "checkpoint.pt", weights_only=True)
+        for folder in (tmp_path, tmp_path / "whole")
+    )
+    assert (
+        parts["position"]
+        == whole["position"]
+        == {
+            "epoch": 2,
+            "step_in_epoch": 0,
+            "steps": 2 * EPOCH,
+        }
+    )
+    assert parts["optimizer"]["param_groups"] == whole["optimizer"]["param_groups"]
+    assert parts["model"]["_extra_state"] == {"n_seen": 64, "by_class": (64, [64])}
+    assert parts["model"]._metadata == workload().model.state_dict()._metadata
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(Rate(), r"test_full_run\.Rate"), (lambda: 1, r"builtins\.function"), (np.ones(2), "ndarray")],
+    ids=["a class", "a function", "an array"],
+)
+def test_what_could_never_be_loaded_is_told_after_the_first_step(tmp_path, value, kind):
+    place = r"optimizer\['param_groups'\]\[0\]\['mine'\]"
+    with pytest.raises(UserInputError, match=rf"{place} is a \S*{kind}, which .*add_safe_globals"):
+        full_run(tmp_path, 1, optimizer=group_holds(value))
+    assert not (tmp_path / "checkpoint.pt").exists()
+
+
+def test_a_class_that_torch_was_told_to_read_is_read(tmp_path):
+    torch.serialization.add_safe_globals([Rate])
+    try:
+        for epochs in (1, 2):
+            done = full_run(tmp_path, epochs, optimizer=group_holds(Rate()))
+    finally:
+        torch.serialization.clear_safe_globals()
+    assert done["trained"]["steps"] == 2 * EPOCH
+
+
+def test_what_becomes_unreadable_later_is_told_and_named_when_it_is_loaded(tmp_path):
+    done = full_run(tmp_path, 1, optimizer=group_holds(Rate(), from_step=2))
+    assert done["trained"]["steps"] == EPOCH
+    assert done["unreadable"]["path"] == str(tmp_path / "checkpoint.pt")
+    assert "['mine'] is a " in done["unreadable"]["reason"]
+    with pytest.raises(UserInputError, match=r"it holds a \S*test_full_run\.Rate, which torch"):
+        full_run(tmp_path, 2, optimizer=group_holds(Rate(), from_step=2))
+
+
+@pytest.mark.parametrize("first", [{"epochs": 1}, {"epochs": 2}])
+def test_a_sessions_first_step_is_start_up_wherever_it_goes_on(tmp_path, first):
+    """At an epoch's border too: the loader starts there, and what is compiled is compiled."""
+    full_run(tmp_path, **first)
+    done = full_run(tmp_path, 3)["trained"]
+    n_steps = (3 - first["epochs"]) * EPOCH
+    assert (done["steps"], done["n_session_steps"]) == (3 * EPOCH, n_steps)
+    assert done["samples"] == (n_steps - 1) * 8
+    assert (done["epoch"], done["interrupted"]) == (3, False)
+
+
+def test_a_session_in_the_middle_of_an_epoch_and_one_with_nothing_to_do_say_what_they_did(tmp_path):
+    for max_steps, n_steps, samples in ((2, 2, 8), (3, 1, 0), (3, 0, 0), (6, 3, 16)):
+        made = workload()
+        place = tmp_path / "checkpoint.pt"
+        run = {"epochs": 2, "max_steps": max_steps, "folder": str(tmp_path)}
+        run["resume"] = str(place) if place.exists() else None
+        train(made, apply(made, Settings()), Job("", run=run), EventLog(tmp_path))
+        done = json.loads((tmp_path / "events.jsonl").read_text().splitlines()[-1])
+        assert (done["n_session_steps"], done["samples"]) == (n_steps, samples)
