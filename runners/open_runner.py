@@ -29,7 +29,7 @@ def open_runner(
         UserInputError: There is no runner of this name, or its table is none.
     """
     if name == "process":
-        return ProcessRunner(preload)
+        return ProcessRunner(preload, compiles_anew=True)
     if name == "replay" and table:
         return ReplayRunner(Table.read(Path(table)), seed)
     if name == "replay":

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hotlap.environment import process_environment
@@ -32,6 +33,9 @@ UNSTARTED: dict[type[Exception], Outcome] = {
 or is killed, says nothing of the trial's settings; one that ends by itself may: an allocator's
 library can break the interpreter."""
 
+COMPILED = "TORCHINDUCTOR_CACHE_DIR"
+"""Where torch keeps what it has compiled, for each later process to find."""
+
 LOG_TAIL = 40
 LOG_BYTES = 1 << 16
 """Of a log's end so many lines are shown, out of so many bytes: a trial may print gigabytes."""
@@ -44,6 +48,8 @@ class ProcessRunner:
         preload: Modules that the servers import beforehand.
         env: The environment to start from; this process's own by default.
         gpu_watch: Whether to read the GPU's counters while a trial runs, where there are any.
+        compiles_anew: Whether what was compiled before this runner is not found by its trials, so
+            that the first with a compile mode pays all of it; a place that `env` names stays.
     """
 
     recorded = False
@@ -53,9 +59,14 @@ class ProcessRunner:
         preload: Sequence[str] = ("torch", "torchvision"),
         env: Mapping[str, str] | None = None,
         gpu_watch: bool = True,
+        compiles_anew: bool = False,
     ) -> None:
         self._preload = tuple(preload)
         self._env = dict(os.environ if env is None else env)
+        self._compiled: TemporaryDirectory[str] | None = None
+        if compiles_anew and COMPILED not in self._env:
+            self._compiled = TemporaryDirectory(prefix="hotlap-", ignore_cleanup_errors=True)
+            self._env[COMPILED] = self._compiled.name
         self._servers: dict[tuple[tuple[str, str], ...], Server] = {}
         self._gpu_watch = gpu_watch
         self._device: int | str | None = None  # of the last trial that told
@@ -139,6 +150,8 @@ class ProcessRunner:
         for server in self._servers.values():
             server.close()
         self._servers.clear()
+        if self._compiled is not None:
+            self._compiled.cleanup()
 
     def __enter__(self) -> ProcessRunner:
         return self
