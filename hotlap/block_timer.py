@@ -27,6 +27,12 @@ from hotlap.errors import Diverged, InvalidTrial
 from hotlap.feed import Clock, FeedState
 from hotlap.measurement import Block
 
+CATCHES_UP = 4
+"""So often at most a first border in flight is looked for at which the host is ahead."""
+
+AT_ONCE = 0.01
+"""A wait that takes no more than this share of the steps before it is none."""
+
 OVERDUE = 4.0
 """A block is ended early once it takes so many times `block_s`: on a machine with neighbours the
 same step may suddenly take a hundred times longer."""
@@ -119,8 +125,7 @@ class BlockTimer:
             return (yield from self.drained(n_steps, unit))
         begin = self._border
         if begin is None:
-            _, loss = yield
-            begin = yield from self._queue_behind(self._mark(loss))
+            begin = yield from self._first_border(self._mark)
         n_steps, n_samples, loss = yield from self._train(2, n_steps, unit, begin)
         self._border = end = yield from self._queue_behind(self._mark(loss))
         return self._block(n_steps, n_samples, begin, end, self._feed.n_taken - 1)
@@ -128,6 +133,25 @@ class BlockTimer:
     def let_go(self) -> None:
         """Other steps follow: the next block in flight begins with a border of its own."""
         self._border = None
+
+    def _first_border(self, mark: Mark) -> Generator[None, Trained, Border]:
+        """A border that the device passes while the host waits for it.
+
+        The device was idle, so that at first it may pass a border while the host still queues the
+        step behind it: read then, the clock is late, and the block would seem shorter than it is.
+        Where the host is slower than the device each border is like that, and rightly.
+        """
+        started_s = self._clock()
+        for _ in range(CATCHES_UP):
+            _, loss = yield
+            passed = mark(loss)
+            n_samples, queued = yield
+            before_s = self._clock()
+            loss = passed()
+            border = Border(self._clock(), self._feed.wait_s, loss, n_samples, queued)
+            if border.at_s - before_s > AT_ONCE * (before_s - started_s):
+                break
+        return border
 
     def _train(
         self, first: int, last: int, unit: int, begin: Border

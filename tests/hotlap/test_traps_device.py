@@ -73,6 +73,16 @@ def test_a_device_that_runs_dry_at_each_block(batch_s, host_s, step_s):
     assert measure(world, Loader(world, batch_s), window).samples_per_s == right(true)
 
 
+@pytest.mark.parametrize("step_s", [0.02, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.6, 0.75, 0.9, 1.2])
+def test_a_short_window_begins_when_the_host_is_ahead(step_s, share):
+    """A host that takes 0.75 of a step's time gets ahead within three steps."""
+    world = Device(step_s, share * step_s)
+    window = Window(max_s=2.0, precision=0.14, patience_s=8.0)
+    found = measure(world, Loader(world, 0.0), window)
+    assert found.samples_per_s == right(BATCH / (max(1.0, share) * step_s))
+
+
 @pytest.mark.parametrize("n_epoch", [5, 40, 130])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_epochs_are_counted_with_a_device_in_flight(n_epoch, workers):
