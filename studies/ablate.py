@@ -43,8 +43,8 @@ MAX_ROUNDS = 6
 
 
 UNSEEN = (
-    "the best settings are not taken apart: what all of them together seem to bring is so little "
-    "beside the noise that no rounds would tell who brings it; the time goes to the proof"
+    "the best settings are not taken apart: no rounds that there is time for would show which of "
+    "them brings what all of them seem to bring; the proof makes more of the time"
 )
 
 
