@@ -6,7 +6,7 @@ from studies.arm import Arm
 from studies.bank import Bank
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
-from studies.course import PROVE, Course
+from studies.course import Course
 from studies.descent import Descent
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import Endurance
@@ -23,6 +23,7 @@ from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat
 from studies.offer import offer
 from studies.plan import Plan
+from studies.prover import PROVE
 from studies.recorder import record
 from studies.reuse import Known, Reuse
 from studies.rounds import Rounds

@@ -5,10 +5,12 @@ without it, in the same paired rounds as in the confirm stage. A setting stays i
 interval of (with it / without it) lies above 1. Of the others, the least useful ones are dropped,
 as long as all that is dropped is expected to cost no more than 2 %: many small gains, none of them
 proven alone, may be a large one. What is expected of a setting is its measured gain, shrunk
-towards nothing by its own doubt (after James and Stein, "Estimation with quadratic loss", 1961,
-with the positive part, and twice as hard, because most settings bring nothing). Where the time is
-too short for one arm a setting, those that are least likely to pay are put back together; with time
-for a single arm, all but the likeliest one, for without any of them the whole is the baseline.
+towards nothing by its own doubt (studies/power.py). Each has as many rounds as show what all of
+them together are expected to bring; where no rounds that fit do, nothing is taken apart, for it
+would drop what pays as soon as what does not, and the proof makes more of the time. Where the time
+is too short for one arm a setting, those that are least likely to pay are put back together; with
+time for a single arm, all but the likeliest one, for without any of them the whole is the baseline.
+So one setting alone is not taken apart: what it brings is what the proof says.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
@@ -30,15 +32,20 @@ from typing import Any
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
 from studies.arm import ENDED_WHEN_NARROW, Arm, log_interval
+from studies.power import Power, expected_gain
 from studies.rounds import NARROW, Rounds
 
 FEW_ROUNDS = 3
 """With fewer ratios no interval says anything (Student's t with one degree of freedom is 12.7)."""
 
 MAX_ROUNDS = 6
+"""More only where the gain of all settings together needs more to show."""
 
-SHRINK = 2.0
-"""A gain of sqrt(2) standard errors or less is expected to be nothing."""
+
+UNSEEN = (
+    "the best settings are not taken apart: no rounds that there is time for would show which of "
+    "them brings what all of them seem to bring; the proof makes more of the time"
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,11 @@ class _Group:
 
 
 def ablate(
-    rounds: Rounds, whole: Settings, baseline: Settings, likely: Sequence[str] = ()
+    rounds: Rounds,
+    whole: Settings,
+    baseline: Settings,
+    likely: Sequence[str] = (),
+    power: Power | None = None,
 ) -> Ablation:
     """Put back each changed setting and see what it brought.
 
@@ -97,15 +108,27 @@ def ablate(
         whole: What to take apart.
         baseline: What settings are put back to.
         likely: Names of settings, the most likely to pay first; they get arms of their own first.
+        power: What all settings together are expected to bring; None where nobody has an idea.
     """
-    sign, trial_s = rounds.lab.sign, rounds.expected_s
+    lab, sign = rounds.lab, rounds.lab.sign
     groups = _groups(whole, baseline, likely)
-    n = int(rounds.left() / (FEW_ROUNDS * trial_s)) - 1 if trial_s else len(groups)
+    if len(groups) < 2:
+        return Ablation(whole, whole)
     if rounds.max_rounds < FEW_ROUNDS:
         note = f"{rounds.max_rounds} rounds are too few to say what each setting brings"
         return Ablation(whole, whole, note=note)
-    if not groups or n < 1:
+    # Without what makes it fast it is as slow as the baseline.
+    trial_s = max(lab.typical_s(), lab.expected_s(whole), lab.expected_s(baseline))
+    most = int(rounds.left() / (2 * trial_s)) if trial_s else rounds.max_rounds
+    if most < FEW_ROUNDS:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
+    most = min(most, rounds.max_rounds)
+    needed = FEW_ROUNDS if power is None else power.rounds_for(most)
+    if needed is None:
+        return Ablation(whole, whole, note=UNSEEN)
+    needed = max(FEW_ROUNDS, needed)
+    rounds = replace(rounds, max_rounds=min(rounds.max_rounds, max(MAX_ROUNDS, needed)))
+    n = int(rounds.left() / (needed * trial_s)) - 1 if trial_s else len(groups)
     taken, note = groups[1:] if n == 1 and len(groups) > 1 else groups, ""
     if len(taken) < len(groups):
         names = " + ".join(groups[0].names)
@@ -159,25 +182,23 @@ def _contribution(group: _Group, whole: Arm) -> Contribution:
 
 def _worth_keeping(found: list[Contribution]) -> list[Contribution]:
     """The most useful first; those kept without which too much would be lost."""
-    found = sorted(found, key=lambda c: (c.kept, expected_gain(c)))
+    found = sorted(found, key=lambda c: (c.kept, _expected_gain(c)))
     lost = 0.0
     for i, contribution in enumerate(found):
-        lost += 0.0 if contribution.kept else expected_gain(contribution)
+        lost += 0.0 if contribution.kept else _expected_gain(contribution)
         if not contribution.kept and lost > math.log1p(NARROW):
             found[i] = replace(contribution, kept=True, reason="likely, and too much to lose")
     # What fails without a setting may have no ratio at all: nothing is more useful.
     return sorted(found, key=lambda c: (bool(c.without.reasons), c.ratio.value), reverse=True)
 
 
-def expected_gain(contribution: Contribution) -> float:
+def _expected_gain(contribution: Contribution) -> float:
     """What a setting is expected to bring, as a logarithm from 0: its gain, shrunk by its doubt."""
     ratios = contribution.whole.ratios(contribution.without)
     logs = [math.log(ratio) for ratio in ratios]
     if len(logs) < FEW_ROUNDS:
         return 0.0
-    gain = statistics.fmean(logs)
-    error = statistics.variance(logs) / len(logs)
-    return max(0.0, gain) * max(0.0, 1 - SHRINK * error / gain**2) if gain else 0.0
+    return expected_gain(statistics.fmean(logs), statistics.variance(logs) / len(logs))
 
 
 def _groups(whole: Settings, baseline: Settings, likely: Sequence[str]) -> list[_Group]:

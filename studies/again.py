@@ -39,8 +39,7 @@ def prove_again(
         arms: The baseline, the bank's settings, the expert's, which gives way if time is short.
         first: The baseline's first trial, which tells how long one takes.
     """
-    typical_s = lab.typical_s()
-    most_s = max(AGAIN_S, 2 * ENOUGH_ROUNDS * typical_s)
+    most_s = max(AGAIN_S, 2 * ENOUGH_ROUNDS * lab.typical_s())
     end_s = budget.spent() + min(most_s, AGAIN_SHARE * budget.seconds)
     rounds = Rounds(
         lab,
@@ -49,7 +48,6 @@ def prove_again(
         plan.max_rounds,
         plan.seed,
         exceeded,
-        trial_s=typical_s,
     )
     return confirm(rounds, dict(zip(("baseline", ARM, "expert"), arms, strict=True)), first)
 

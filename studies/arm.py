@@ -87,11 +87,6 @@ class Arm:
         failed = [trial.run for trial in self.trials.values() if trial.run.outcome != "ok"]
         return f"{failed[-1].outcome}: {failed[-1].reason}" if failed else ""
 
-    @property
-    def longest_s(self) -> float:
-        """Wall clock of its longest trial, without the start of a server; 0 before the first."""
-        return max((trial.run.own_s for trial in self.trials.values()), default=0.0)
-
 
 def shared_error(n_compared: int) -> float:
     """What the interval of each of so many arms is made for, so that all of them hold together."""

@@ -9,7 +9,7 @@ With equal settings in all arms that happens in 2.5 of 100 studies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from hotlap.settings import Settings
 from studies.ablate import differing
 from studies.arm import Arm, log_interval
 from studies.doubt import more_time
+from studies.power import Power
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, NARROW, Rounds
 
@@ -111,6 +112,7 @@ def confirm(
     rounds: Rounds,
     arms: Mapping[str, Settings],
     known: Trial | None = None,
+    power: Power | None = None,
 ) -> Confirmed:
     """Measure `arms` (name -> settings, "baseline" among them) in rounds.
 
@@ -118,20 +120,21 @@ def confirm(
         rounds: How the rounds go, and how long.
         arms: What to compare, the most promising first. Equal settings are measured once, under
             the first name. If the time is short, the last ones are left out.
-        known: The baseline's trial of the search. Where the time is too short for a round of two,
-            the most promising arm is compared with it, or with less time nothing is; neither can
-            prove anything.
+        known: A trial of the baseline. Where the time is too short for a round of two, the most
+            promising arm is compared with it, or with less time nothing is; neither can prove
+            anything.
+        power: What is to be shown; None where nobody has an idea of it.
 
     Raises:
         StudyFailed: The baseline ended well in no round.
     """
-    wanted = _distinct(arms, rounds.lab.sign)
+    wanted = distinct(arms, rounds.lab.sign)
     n_wanted = len(wanted) - 1
-    everyone = _affordable(wanted, rounds.left(), rounds.expected_s)
+    everyone = affordable(wanted, rounds, rounds.left(), power)
     baseline = everyone[0]
     for arm in everyone:
         arm.n_compared = max(1, len(everyone) - 1)
-    if known is not None and rounds.left() < min(2, len(wanted)) * rounds.expected_s:
+    if known is not None and rounds.left() < rounds.round_s(wanted[:2]):
         return _beside(known, wanted, rounds)
     if len(everyone) == 1:
         rounds = replace(rounds, max_rounds=min(rounds.max_rounds, ALONE_ROUNDS))
@@ -150,7 +153,7 @@ def _beside(known: Trial, wanted: list[Arm], rounds: Rounds) -> Confirmed:
     """The most promising arm beside the baseline's `known` trial, if there is time for it."""
     baseline, *others = wanted
     baseline.trials[0] = known
-    if not others or rounds.left() < rounds.expected_s:
+    if not others or rounds.left() < rounds.round_s(others[:1]):
         return Confirmed([baseline], 0, n_wanted=len(others))
     arm = others[0]
     rounds.measure(arm, 0, baseline)
@@ -159,42 +162,47 @@ def _beside(known: Trial, wanted: list[Arm], rounds: Rounds) -> Confirmed:
     return Confirmed([baseline, arm], 1, n_wanted=len(others))
 
 
-def n_affordable(seconds: float, trial_s: float) -> int:
-    """How many arms beside the baseline can have enough rounds in the time; one at the least."""
-    return max(1, int(seconds / (ENOUGH_ROUNDS * trial_s)) - 1)
-
-
-def _changes(arm: Arm, baseline: Arm) -> set[tuple[str, object]]:
-    names = differing(arm.settings, baseline.settings)
-    return {(name, getattr(arm.settings, name)) for name in names}
-
-
-def _distinct(arms: Mapping[str, Settings], sign: int) -> list[Arm]:
+def distinct(arms: Mapping[str, Settings], sign: int) -> list[Arm]:
+    """The baseline and the others in their order, equal settings once, under the first name."""
     found: dict[object, Arm] = {}
     for name in ["baseline", *(name for name in arms if name != "baseline")]:
         found.setdefault(arms[name].key(), Arm(name, arms[name], sign=sign))
     return list(found.values())
 
 
-def _affordable(arms: list[Arm], seconds: float, trial_s: float) -> list[Arm]:
-    """The baseline and as many others as can have enough rounds in the time.
+def affordable(
+    arms: Sequence[Arm], rounds: Rounds, seconds: float, power: Power | None = None
+) -> list[Arm]:
+    """The baseline and those of the others that are worth their share of the time.
 
-    One at the least, unless there is no time for a single comparison. The expert is the yardstick,
-    and gives way only where there is time for the best one alone.
+    The first one is, if there is time for a single comparison. Each further one is if all of them
+    can then have enough rounds, and if so many rounds can still show what is to be shown; where no
+    more of them are allowed anyway, it takes none of the others'.
+
+    Args:
+        arms: The baseline, then the others, the most promising first.
+        rounds: What they are for.
+        seconds: For all the rounds together.
+        power: What is to be shown; None for whatever there is.
     """
-    if trial_s <= 0:
-        return arms
-    baseline, *others = arms
-    if seconds < 2 * trial_s:
-        return [baseline]
-    n = n_affordable(seconds, trial_s)
-    if n >= len(others):
-        return arms
-    trials = [arm for arm in others if arm.name != "expert"]
-    experts = [arm for arm in others if arm.name == "expert"]
-    if n == 1:
-        return [baseline, *(trials or experts)[:1]]
-    return [baseline, *trials[: n - len(experts)], *experts]
+    taken = list(arms[:1])
+    for arm in arms[1:]:
+        round_s = rounds.round_s([*taken, arm])
+        n_rounds = int(min(rounds.max_rounds, seconds / round_s)) if round_s else rounds.max_rounds
+        if len(taken) == 1:
+            worth = n_rounds >= 1
+        else:
+            worth = n_rounds >= min(ENOUGH_ROUNDS, rounds.max_rounds) and (
+                power is None or n_rounds == rounds.max_rounds or power.shows(n_rounds, len(taken))
+            )
+        if worth:
+            taken.append(arm)
+    return taken
+
+
+def _changes(arm: Arm, baseline: Arm) -> set[tuple[str, object]]:
+    names = differing(arm.settings, baseline.settings)
+    return {(name, getattr(arm.settings, name)) for name in names}
 
 
 def _unproven(baseline: Arm, folder: Path) -> str:

@@ -1,6 +1,6 @@
 """Course: how a study goes after the probe, stage by stage, within its budget.
 
-    baseline and expert -> noise -> diagnosis -> search -> ablate -> confirm -> numerics
+    baseline and expert -> noise -> diagnosis -> search -> ablate -> numerics -> confirm
 
 Where the bank has settings for this very workload and machine, they are proven again after the
 baseline, and all the rest follows unless that succeeds. Where the budget is so short that nothing
@@ -30,15 +30,13 @@ from studies.entry import Entry
 from studies.found import Found
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
+from studies.numerics import MakeGate
 from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
-from studies.prover import LIKELIEST, MakeGate, Prover
+from studies.prover import LIKELIEST, PROVE, Prover
 from studies.reuse import Known
 from studies.rounds import Exceeded
 from studies.search import Search
-
-PROVE = 0.5
-"""Share of the budget kept for all that comes after the search."""
 
 REPEATS = 2
 """So often the baseline is measured again before the search, or not at all if that does not fit
@@ -84,7 +82,7 @@ class Course:
         self._observer = observer
         self._exceeded = exceeded
         self._prover = Prover(lab, search, budget, plan, observer, exceeded, make_gate)
-        self._last: Measurement | None = None  # of the baseline
+        self._last: Trial | None = None  # of the baseline
         self._would_do = ""  # a budget that is long enough, where this one is not
 
     def run(self, base: Settings, expert: Settings, known: Known | None = None) -> Found:
@@ -116,18 +114,20 @@ class Course:
         self._lab.stage("expert", "what an engineer would set by hand")
         self._search.first("expert", expert)
         runs = again.repeats if again else [self._repeat(first)] if first else []
-        anchor = self._noise(base, expert, runs)
+        anchor = self._noise(base, runs)
         diagnoses: dict[str, Diagnosis] = {}
         # The last run of the baseline: the sides come right after it.
-        if self._last is not None and (found := self._diagnose(base, self._last)):
+        if self._last is not None and (found := self._diagnose(base, self._last.run.measurement)):
             diagnoses["baseline"] = found
         descent = self._descent(base, diagnoses.get("baseline"))
         guide = descent.propose if self._plan.guided else None
         self._lab.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         start = known.start(failed=again is not None and again.again is False)
         self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
-        ablation = self._prover.ablate(base, descent.order)
-        proof = self._prover.confirm(base, expert, first, ablation, descent.propose)
+        noise = anchor.noise if anchor else Noise(0)
+        ablation = self._prover.ablate(base, descent.order, noise)
+        ran = first or self._last
+        proof = self._prover.confirm(base, expert, ran, ablation, descent.propose, noise)
         refused, unchecked = self._prover.refuse(proof)
         winner = proof.winner
         if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[-1])):
@@ -209,7 +209,7 @@ class Course:
             self._would_do = short.would_do
             self._observer.note(short.sentence)
 
-    def _noise(self, base: Settings, expert: Settings, runs: Sequence[Repeat]) -> Anchor | None:
+    def _noise(self, base: Settings, runs: Sequence[Repeat]) -> Anchor | None:
         """A/A: the baseline again, in processes of its own, beside the `runs` that it has had."""
         repeats = list(runs)
         typical_s = self._lab.typical_s()
@@ -225,8 +225,7 @@ class Course:
         anchor = Anchor(lambda: self._again(base), repeats, every_s, self._lab.now)
         anchor.first = self._search.level(anchor.first)
         if anchor.noise.n > 1:
-            proof = self._prover.expected(base, expert)
-            self._observer.note(anchor.noise.outlook(*proof))
+            self._observer.note(anchor.noise.outlook(self._prover.expected(base)))
         return anchor
 
     def _again(self, base: Settings) -> Repeat | None:
@@ -238,7 +237,7 @@ class Course:
         return self._repeat(trial) if trial.run.outcome == "ok" else None
 
     def _repeat(self, trial: Trial) -> Repeat:
-        self._last = m = trial.run.measurement
+        self._last, m = trial, trial.run.measurement
         blocks = (replace(m, blocks=(block,)).samples_per_s for block in m.blocks)
         return Repeat(trial.ended_s, trial.value, m.samples_per_s, tuple(blocks))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from studies.ablate import Ablation, Contribution
+from studies.ablate import Ablation, Contribution, differing
 from studies.confirm import Confirmed
 from studies.diagnosis import Diagnosis
 from studies.growth import Growth
@@ -50,8 +50,16 @@ class Found:
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
-        """What the winner's settings bring; empty if the winner is not what was taken apart."""
-        ablation, winner = self.ablation, self.proof.winner.settings.key()
+        """What the winner's settings bring; empty if the winner is not what was taken apart.
+
+        One setting alone brings what the proof says.
+        """
+        proof, best = self.proof, self.proof.winner
+        alone = tuple(differing(best.settings, proof.baseline.settings))
+        if len(alone) == 1:
+            speedup = best.speedup(proof.baseline)
+            return (Contribution(alone, best, proof.baseline, speedup, kept=True),)
+        ablation, winner = self.ablation, best.settings.key()
         if ablation is None or winner not in (ablation.left.key(), ablation.whole.key()):
             return ()
         if winner == ablation.left.key():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from hotlap.job import Job
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
+from studies.durations import Durations
 from studies.protocols import Objective, Observer, Trial
 
 Stop = Callable[[list[float], list[float]], bool]
@@ -55,8 +55,7 @@ class Lab:
         self.sign = 1 if objective.direction == "maximize" else -1
         self._start = runner.clock()
         self._next = _next_number(folder)
-        self._walls: list[float] = []
-        self._expected_s = 0.0
+        self._durations = Durations()
         self._spread = 0.0
         self._stage: tuple[str, str] | None = None  # in which nothing has run yet
 
@@ -182,10 +181,10 @@ class Lab:
         timed = replace(self._job.window, precision=precision)
         job = replace(self._job, settings=settings.to_dict(), window=timed, side=side)
         run = self._run(job, self._trial_folder(number), watch, timeout_s, within_s)
-        if run.outcome == "ok" and side == "both":
-            self._walls.append(run.own_s)
         over = run.own_s >= timeout_s or run.wall_s >= within_s
         ran_out = run.outcome == "timeout" and over
+        if side == "both" and (run.outcome == "ok" or ran_out) and not run.outside:
+            self._durations.remember(settings, run)
         # One side alone has no value: nobody trains like that.
         value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
         trial = Trial(number, kind, settings, run, value, ran_out, self.now())
@@ -243,11 +242,15 @@ class Lab:
 
         Before any, what an earlier session's took (see `expect`); 0 if there was none.
         """
-        return statistics.median(self._walls) if self._walls else self._expected_s
+        return self._durations.usual_s()
 
-    def expect(self, wall_s: float) -> None:
-        """Say what a trial took in an earlier session of the study."""
-        self._expected_s = wall_s
+    def expected_s(self, settings: Settings) -> float:
+        """Wall clock that the next trial of these very settings will take; 0 if nobody knows."""
+        return self._durations.expected_s(settings)
+
+    def expect(self, wall_s: float, settings: Settings | None = None) -> None:
+        """Say what a trial took in an earlier session: one of `settings`, or else a usual one."""
+        self._durations.expect(wall_s, settings)
 
     def expect_noise(self, spread: float) -> None:
         """Say how much processes that run the same differ, a relative standard deviation.

@@ -1,41 +1,43 @@
-"""Prover: what comes after the search: take the best apart, prove it, see that it still learns.
+"""Prover: what comes after the search: take the best apart, see that it still learns, prove it.
 
-ablate -> confirm -> numerics
+ablate -> numerics -> confirm
+
+How the time is shared out follows from what each arm's own trials take, and from what can be shown
+with the gain that the search saw on a machine as noisy as this one (studies/power.py). What the
+search found stands in each proof that has time for anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hotlap.settings import Settings
 from runners.protocol import Run
-from studies.ablate import FEW_ROUNDS, MAX_ROUNDS, Ablation, ablate, differing
+from studies.ablate import UNSEEN, Ablation, ablate, differing
 from studies.arm import Arm
 from studies.budget import Budget
-from studies.confirm import Confirmed, confirm, n_affordable
-from studies.gate import UNKNOWN, Gate
+from studies.confirm import Confirmed, affordable, confirm, distinct
 from studies.lab import Lab
-from studies.noise import LEAST_ROUNDS
+from studies.noise import LEAST_ROUNDS, Noise
+from studies.numerics import MakeGate, Numerics
 from studies.plan import Plan
+from studies.power import Power
 from studies.protocols import Observer, Trial
 from studies.rounds import ENOUGH_ROUNDS, Exceeded, Rounds
 from studies.search import Search
 
+PROVE = 0.5
+"""Share of the budget kept for all that comes after the search."""
+
 CONFIRM = 0.3
-"""Share of the budget kept for the proof: four arms in fresh processes want five rounds."""
-
-NUMERICS = 0.07
-"""Share of the budget kept for the numerics of what is proven."""
-
-NUMERICS_RUNS, MOST_NUMERICS = 4, 0.2
-"""Runs that they take as a rule, and the most that is kept for them where each starts slowly."""
+"""Share of it kept for numerics and rounds while the best is taken apart."""
 
 LEFT_OUT = "left out of the proof: they ran out of time in the search, and it would go to them"
 
 LIKELIEST = "the likeliest change"
 """What a change of one knob is called that nobody has tried yet."""
-
-MakeGate = Callable[[Run, float], Gate]
 
 
 class Prover:
@@ -57,27 +59,32 @@ class Prover:
         self._plan = plan
         self._observer = observer
         self._exceeded = exceeded
-        self._make_gate = make_gate
-        self._gate: Gate | None = None  # one for all winners: its runs of the baseline are kept
+        self._numerics = Numerics(lab, budget, make_gate)
+        self._refused: list[Arm] = []  # before the rounds
 
-    def ablate(self, base: Settings, likely: Sequence[str]) -> Ablation | None:
+    def ablate(self, base: Settings, likely: Sequence[str], noise: Noise) -> Ablation | None:
         """Take the best settings apart, if they seem better than the baseline."""
         best = next(iter(self._search.best(1).values()), base)
         changed = differing(best, base)
         if not changed:
             return None
-        many = f"each of the {len(changed)} changed settings"
-        what = many if len(changed) > 1 else "the one changed setting"
-        self._lab.stage("ablate", f"what does {what} bring?")
-        # Without what makes it fast it is as slow as the baseline.
-        known = (self._search.wall_s_of(best), self._search.wall_s_of(base))
-        trial_s = max(self._lab.typical_s(), *known)
-        max_rounds = min(MAX_ROUNDS, self._plan.max_rounds)
-        rounds = self._rounds("ablate", CONFIRM, max_rounds, trial_s, FEW_ROUNDS)
-        ablation = ablate(rounds, best, base, likely)
+        self._expect([base, best])
+        power = self._power(best, base, noise)
+        self._lab.stage("ablate", f"what does each of the {len(changed)} changed settings bring?")
+        rounds = self._rounds("ablate", lambda: self._budget.left(CONFIRM), behind_rounds=3)
+        if len(changed) > 1 and not self._shows_less(rounds, base, best, power):
+            ablation = Ablation(best, best, note=UNSEEN)
+        else:
+            ablation = ablate(rounds, best, base, likely, power)
         if ablation.note:
             self._observer.note(ablation.note)
         return ablation
+
+    def _shows_less(self, rounds: Rounds, base: Settings, best: Settings, power: Power) -> bool:
+        """Whether a proof can show the best and what is left of it, if they are taken apart now."""
+        left_s = self._budget.left() - rounds.left() - self._kept_s(base)
+        arms = [Arm("baseline", base), Arm("best", best), Arm("with less", best)]
+        return len(affordable(arms, rounds, left_s, power)) == len(arms)
 
     def confirm(
         self,
@@ -86,107 +93,145 @@ class Prover:
         first: Trial | None,
         ablation: Ablation | None,
         guide: Callable[[Settings], Settings | None],
+        noise: Noise,
     ) -> Confirmed:
         """Prove it: only these fresh, interleaved measurements are quoted.
 
         An expert that ran out of time in the search takes part only if there is time for it. Where
         nothing else would, it gives way to the change that the `guide` would try first.
+
+        Args:
+            base: The baseline.
+            expert: The expert's settings.
+            first: A trial of the baseline, this session's; None if none ended well.
+            ablation: What is left of the best.
+            guide: Proposes changes.
+            noise: The machine's.
         """
-        self._lab.stage("confirm", "the best against the baseline, interleaved")
         best = self._search.best(self._plan.n_best)
-        arms = {"baseline": base, **best, "expert": expert}
+        whole = next(iter(best), "")
+        arms = {"baseline": base, **{name: best[name] for name in best if name == whole}}
         if ablation and ablation.left.key() != ablation.whole.key():
-            less = f"{next(iter(best))} with less"
-            arms = {"baseline": base, less: ablation.left, **best, "expert": expert}
-        typical_s = self._lab.typical_s()
-        longest_s = max([typical_s, *map(self._search.wall_s_of, best.values())])
-        trial_s = (typical_s + longest_s) / 2  # the baseline is one arm, they are the others
-        keep = self._numerics_share(base)
-        rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
+            arms[f"{whole} with less"] = ablation.left
+        arms |= {"expert": expert, **best}
+        self._expect(arms.values())
+        rounds = self._rounds("confirm", self._budget.left)
         if self._search.ran_out(expert) and expert.key() != base.key():
-            round_s = (len(arms) - 1) * trial_s + self._search.wall_s_of(expert)
-            if rounds.left() < ENOUGH_ROUNDS * round_s:
+            round_s = rounds.round_s(distinct(arms, self._lab.sign))
+            if rounds.left() - self._kept_s(base) < ENOUGH_ROUNDS * round_s:
                 self._observer.note(f"the expert's settings are {LEFT_OUT}")
                 del arms["expert"]
                 alone = {settings.key() for settings in arms.values()} == {base.key()}
                 if alone and (likely := self._search.likeliest(guide)) is not None:
                     arms[LIKELIEST] = likely
-        return confirm(rounds, arms, first)
+        power = self._power(best.get(whole, base), base, noise)
+        return self._proven(rounds, arms, first, power)
 
     def compare(self, base: Settings, name: str, settings: Settings, first: Trial) -> Confirmed:
         """All the time that is left for one comparison, where there is none for a search."""
-        self._lab.stage("confirm", f"the baseline against {name}, interleaved")
-        trial_s = self._lab.typical_s()
-        # Too few rounds prove nothing whose numerics would have to be seen.
-        proves = self._budget.left(NUMERICS) >= 2 * LEAST_ROUNDS * trial_s
-        keep = self._numerics_share(base) if proves else 0.0
-        rounds = self._rounds("confirm", keep, self._plan.max_rounds, trial_s)
-        return confirm(rounds, {"baseline": base, name: settings}, first)
+        rounds = self._rounds("confirm", self._budget.left)
+        return self._proven(rounds, {"baseline": base, name: settings}, first, None)
 
-    def expected(self, base: Settings, expert: Settings) -> tuple[int, int]:
-        """Paired rounds that the proof can have at the most, and arms in them beside the baseline.
+    def _proven(
+        self,
+        rounds: Rounds,
+        arms: Mapping[str, Settings],
+        first: Trial | None,
+        power: Power | None,
+    ) -> Confirmed:
+        """Numerics, then the rounds of those that may be frozen."""
+        if first is None:  # the rounds have to make a run of the baseline for them first
+            kept_s = self._kept_s(arms["baseline"])
+            rounds = replace(rounds, left=lambda: max(0.0, self._budget.left() - kept_s))
+        else:
+            arms = self._that_learn(rounds, arms, first.run, power)
+        others = [name for name in arms if name != "baseline"]
+        who = (
+            f"the baseline against {others[0]}" if len(others) == 1 else "the best and the baseline"
+        )
+        self._lab.stage("confirm", f"{who}, interleaved")
+        proof = confirm(rounds, arms, first, power)
+        return replace(proof, failed=(*proof.failed, *self._refused))
+
+    def _that_learn(
+        self, rounds: Rounds, arms: Mapping[str, Settings], baseline: Run, power: Power | None
+    ) -> dict[str, Settings]:
+        """The arms without those whose numerics are refused.
+
+        So many are judged as the rounds will have time for; and none at all where it is too short
+        to prove anything whose numerics would have to be seen.
+        """
+        able, judged = dict(arms), set()
+        while True:
+            seconds = rounds.left() - self._kept_s(able["baseline"])
+            taken = affordable(distinct(able, self._lab.sign), rounds, seconds, power)
+            arm = next((arm for arm in taken[1:] if arm.settings.key() not in judged), None)
+            if arm is None or seconds < LEAST_ROUNDS * rounds.round_s(taken):
+                return able
+            judged.add(arm.settings.key())
+            if reason := self._numerics.judge_before(arm.name, arm.settings, baseline):
+                self._refuse(arm, reason)
+                self._refused.append(arm)
+                able = {n: s for n, s in able.items() if s.key() != arm.settings.key()}
+
+    def expected(self, base: Settings) -> int:
+        """Paired rounds that the proof can have at the most: those of the best one alone.
 
         It may find more time than is kept for it, as where a small space has been tried to its end.
         """
-        trial_s = self._lab.typical_s()
-        n_arms = self._plan.n_best + 1 + (expert.key() != base.key())  # the best one with less, too
-        if trial_s <= 0:
-            return self._plan.max_rounds, n_arms
-        seconds = (CONFIRM - self._numerics_share(base)) * self._budget.seconds
-        n_compared = min(n_arms, n_affordable(seconds, trial_s))
-        n_rounds = int(seconds / ((1 + n_compared) * trial_s))
-        return min(self._plan.max_rounds, n_rounds), n_compared
-
-    def _numerics_share(self, base: Settings) -> float:
-        """The budget's share for the numerics: a slow start is paid in each of their runs."""
-        starts = NUMERICS_RUNS * self._search.startup_s_of(base) / self._budget.seconds
-        return max(NUMERICS, min(MOST_NUMERICS, starts))
+        round_s = 2 * self._lab.typical_s()
+        seconds = PROVE * self._budget.seconds - self._kept_s(base)
+        return min(self._plan.max_rounds, int(seconds / round_s) if round_s else 1 << 30)
 
     def refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
         """Refuse what may not be frozen; the next best takes its place.
 
         Returns:
-            Names and reasons, and why the winner's numerics are not known, if they are not.
+            Names and reasons, those of before the rounds too, and why the winner's numerics are
+            not known, if they are not.
         """
-        refused: list[tuple[str, str]] = []
+        refused = [(arm.name, arm.reasons[-1]) for arm in self._refused]
+        self._refused = []
         while proof.found_better:
             winner, baseline = proof.winner, proof.baseline
-            self._lab.stage("numerics", f"does {winner.name} learn what the baseline learns?")
+            unknown = ""
             reason = self._plan.full_run.outgrown(winner, baseline)
             if not reason:
-                reason, unknown = self._compared(winner, baseline)
-                if not reason:
-                    return refused, unknown
-            self._observer.note(f"{winner.name} is refused: {reason}")
+                run = next(t.run for t in baseline.trials.values() if t.run.outcome == "ok")
+                reason, unknown = self._numerics.judge(winner.name, winner.settings, run)
+            if not reason:
+                return refused, unknown
+            self._refuse(winner, reason)
             refused.append((winner.name, reason))
-            winner.reasons.append(reason)
         return refused, ""
 
-    def _compared(self, winner: Arm, baseline: Arm) -> tuple[str, str]:
-        """Why the winner may not be frozen, and why that is not known; empty if neither."""
-        if self._make_gate is None:
-            return "", ""
-        if self._gate is None:
-            trial = next(t for t in baseline.trials.values() if t.run.outcome == "ok")
-            self._gate = self._make_gate(trial.run, NUMERICS * self._budget.seconds)
-        gate = self._gate
-        reason = gate(winner.settings, self._budget.left())
-        if not reason:
-            self._observer.note(gate.compared)
-        elif reason.startswith(UNKNOWN) and not gate.must_know(winner.settings):
-            return "", reason
-        return reason, ""
+    def _refuse(self, arm: Arm, reason: str) -> None:
+        self._observer.note(f"{arm.name} is refused: {reason}")
+        arm.reasons.append(reason)
 
-    def _rounds(
-        self, kind: str, keep: float, max_rounds: int, trial_s: float, behind_rounds: int = 2
-    ) -> Rounds:
+    def _power(self, best: Settings, base: Settings, noise: Noise) -> Power:
+        """What the search saw of the best, and what that is worth."""
+        value, level = self._search.value_of(best), self._search.value_of(base)
+        seen = math.log(value / level) * self._lab.sign if value and level else 0.0
+        return Power.of(seen, noise)
+
+    def _kept_s(self, base: Settings) -> float:
+        """Seconds that the numerics will take."""
+        return self._numerics.kept_s(self._search.startup_s_of(base))
+
+    def _expect(self, arms: Iterable[Settings]) -> None:
+        """Tell the lab what an earlier session's trials of these took."""
+        for settings in arms:
+            if wall_s := self._search.wall_s_of(settings):
+                self._lab.expect(wall_s, settings)
+
+    def _rounds(self, kind: str, left: Callable[[], float], behind_rounds: int = 2) -> Rounds:
         return Rounds(
             self._lab,
             kind,
-            lambda: self._budget.left(keep),
-            max_rounds,
+            left,
+            self._plan.max_rounds,
             self._plan.seed,
             self._exceeded,
             behind_rounds,
-            trial_s,
         )

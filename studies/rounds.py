@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hotlap.measurement import Measurement
@@ -53,7 +53,6 @@ class Rounds:
         seed: Of the order within rounds.
         exceeded: An arm of which it has something to say cannot win.
         behind_rounds: So many rounds an arm takes part in before it may be left out.
-        trial_s: Wall clock that a trial is expected to take; None for what the lab has seen.
     """
 
     lab: Lab
@@ -63,12 +62,10 @@ class Rounds:
     seed: int = 0
     exceeded: Exceeded = lambda measurement: ()
     behind_rounds: int = 2
-    trial_s: float | None = None
 
-    @property
-    def expected_s(self) -> float:
-        """Wall clock that a trial is expected to take; 0 if nobody knows."""
-        return self.trial_s or self.lab.typical_s()
+    def round_s(self, arms: Iterable[Arm]) -> float:
+        """Wall clock that a round of these arms is expected to take; 0 if nobody knows."""
+        return sum(self.lab.expected_s(arm.settings) for arm in arms)
 
     def run(self, arms: Sequence[Arm], reference: Arm) -> int:
         """Measure `arms`, among them the `reference` that they are divided by.
@@ -80,7 +77,7 @@ class Rounds:
         order = list(arms)
         n_rounds = 0
         while n_rounds < self.max_rounds:
-            if n_rounds and self.left() < sum(arm.longest_s for arm in order):
+            if n_rounds and self.left() < self.round_s(order):
                 break
             chance.shuffle(order)
             for arm in order:
@@ -120,8 +117,7 @@ class Rounds:
     def _still_running(self, arms: Sequence[Arm], reference: Arm, n_rounds: int) -> list[Arm]:
         able = [arm for arm in arms if arm is reference or not arm.reasons]
         leader = max(able, key=lambda arm: arm.speedup(reference).value)
-        round_s = sum(arm.longest_s for arm in able)
-        short = self.left() < round_s * (min(ENOUGH_ROUNDS, self.max_rounds) - n_rounds)
+        short = self.left() < self.round_s(able) * (min(ENOUGH_ROUNDS, self.max_rounds) - n_rounds)
 
         def lost(arm: Arm) -> bool:
             ratios = arm.ratios(leader)

@@ -27,7 +27,7 @@ from studies import (
     pruners,
     samplers,
 )
-from studies.course import PROVE
+from studies.prover import PROVE
 
 KEEP = PROVE
 BASE = Settings()

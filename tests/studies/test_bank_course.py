@@ -69,7 +69,7 @@ def test_a_sampler_that_is_to_do_what_it_says_gets_nothing_of_the_bank(study):
     study().studied()
     second = study()
     found, outcome = second.studied(guided=False)
-    assert found.again is None and "search" in kinds(second) and outcome == ["kept"]
+    assert found.again is None and "search" in kinds(second) and outcome in (["kept"], ["updated"])
 
 
 @pytest.mark.parametrize("budget_s", [20, 60])

@@ -1,0 +1,148 @@
+"""How the time after the search is spent: what was found is proven, and nothing is kept in vain."""
+
+import pytest
+from replay import BASE, EXPERT
+from test_course import Gate, made
+from test_search import rate
+
+from studies.ablate import UNSEEN
+
+NOISY = {"process_noise": 0.09, "in_memory": True}
+
+
+def slightly(settings):
+    """Workers bring 6 %, and little else anything."""
+    return 100.0 * (1.06 if settings.num_workers else 1.0)
+
+
+def confirmed(session):
+    return [t.settings.key() for t in session.seen.trials if t.kind == "confirm"]
+
+
+class Early(Gate):
+    """Notes how many trials of the proof there were when it was asked."""
+
+    def __init__(self, session, refuses=lambda settings: ""):
+        super().__init__(refuses)
+        self._session = session
+        self.after = []
+
+    def __call__(self, settings, timeout_s):
+        self.after.append(len(confirmed(self._session)))
+        return super().__call__(settings, timeout_s)
+
+
+@pytest.mark.parametrize("budget_s", [150, 300, 600])
+def test_the_best_of_the_search_stands_in_the_proof(replay, tmp_path, budget_s):
+    for seed in range(6):
+        folder = tmp_path / str(seed)
+        session = replay(rate, folder=folder, budget_s=budget_s, seed=seed, **NOISY)
+        session.studied()
+        (best,) = session.search.best(1).values()
+        assert best.key() in confirmed(session)
+
+
+def test_what_no_rounds_could_show_is_not_taken_apart_and_the_proof_has_one_arm(replay, tmp_path):
+    rounds = []
+    for seed in range(6):
+        folder = tmp_path / str(seed)
+        session = replay(slightly, folder=folder, budget_s=600, seed=seed, **NOISY)
+        found = session.studied()
+        assert not [t for t in session.seen.trials if t.kind == "ablate"]
+        if len(next(iter(session.search.best(1).values())).changed()) > 1:
+            assert UNSEEN in session.seen.notes
+        assert len(found.proof.arms) == 2
+        rounds.append(found.proof.n_rounds)
+    assert min(rounds) >= 15  # 300 s of arms that take 8 s
+
+
+def test_on_a_quiet_machine_it_is_taken_apart_and_every_arm_is_proven(replay):
+    session = replay(rate, budget_s=900, process_noise=0.01)
+    found = session.studied()
+    assert [t for t in session.seen.trials if t.kind == "ablate"]
+    assert len(found.proof.arms) >= 4 and found.proof.arm_of(EXPERT)
+
+
+def test_a_change_of_one_setting_is_not_taken_apart_and_brings_what_the_proof_says(replay):
+    knobs = {"num_workers": {"choices": [0, 2]}}
+    session = replay(rate, budget_s=600, process_noise=0.01, knobs=knobs)
+    found = session.studied(expert=BASE)
+    assert not [t for t in session.seen.trials if t.kind == "ablate"]
+    (brings,) = found.contributions
+    assert brings.settings == ("num_workers",) and brings.kept
+    assert brings.ratio == found.proof.winner.speedup(found.proof.baseline)
+
+
+def test_what_is_refused_costs_no_rounds(replay):
+    session = replay(rate, budget_s=900, process_noise=0.01)
+    gate = Early(session, lambda s: "its loss is nan" if s.memory_format == "channels_last" else "")
+    found = session.studied(make_gate=made(gate))
+    tried = [t.settings for t in session.seen.trials if t.kind == "confirm"]
+    assert found.refused and tried
+    assert all(settings.memory_format == "contiguous" for settings in tried)
+    assert set(gate.after) == {0}
+    refused = {arm.name: arm.reasons for arm in found.proof.failed}
+    assert refused == {name: [why] for name, why in found.refused}
+    assert found.proof.found_better and gate.asked.count(found.proof.winner.settings) == 1
+
+
+class Slow(Gate):
+    """Takes its time for each winner."""
+
+    def __init__(self, clock, seconds):
+        super().__init__(lambda settings: "")
+        self._clock, self._seconds = clock, seconds
+
+    def __call__(self, settings, timeout_s):
+        self._clock.now += min(self._seconds, timeout_s)
+        return super().__call__(settings, timeout_s)
+
+
+@pytest.mark.parametrize("seconds", [None, 1.0, 60.0])
+def test_no_seconds_that_the_numerics_do_not_take_are_lost(replay, seconds):
+    """The rounds go on until no further one fits, whatever the numerics took of their share."""
+    session = replay(slightly, budget_s=600, process_noise=0.2)
+    gate = seconds and made(Slow(session.clock, seconds))
+    found = session.studied(make_gate=gate or None)
+    assert 600 - 4 - session.budget.spent() < 8 * len(found.proof.arms)
+    assert session.budget.spent() <= 600
+
+
+def test_numerics_take_no_more_than_their_share_of_the_time_before_the_rounds(replay):
+    session = replay(rate, budget_s=600, process_noise=0.01)
+    gate = Slow(session.clock, 1e6)
+    found = session.studied(make_gate=made(gate))
+    assert found.proof.n_rounds >= 4 and found.proof.found_better
+
+
+def test_a_compilation_that_was_cold_once_leaves_time_for_arms_and_rounds(replay):
+    """The first trial of each mode compiles for 100 s, the others for 2 s."""
+    compiled = []
+
+    def compile_s(settings):
+        if settings.compile_mode == "none":
+            return 0.0
+        compiled.append(settings.key())
+        return 100.0 if len(compiled) == 1 else 2.0
+
+    def compiles(settings):
+        return 100.0 * (2.0 if settings.compile_mode == "default" else 1.0)
+
+    knobs = {
+        "compile_mode": {"choices": ["none", "default"]},
+        "pin_memory": {"choices": [False, True]},
+    }
+    session = replay(
+        compiles, budget_s=600, knobs=knobs, compile_s=compile_s, process_noise=0.03, window_s=8.0
+    )
+    found = session.studied(expert=BASE)
+    assert len(found.proof.arms) >= 2 and found.proof.n_rounds >= 8
+    assert found.proof.winner.settings.compile_mode == "default"
+
+
+def test_a_study_that_goes_on_judges_before_its_rounds_too(replay):
+    replay(rate, budget_s=300).studied(n_trials=6)
+    session = replay(rate, budget_s=600)
+    gate = Early(session)
+    session.studied(make_gate=made(gate))
+    assert set(gate.after) == {0} and session.seen.trials[0].kind == "repeat"
