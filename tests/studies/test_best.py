@@ -8,33 +8,37 @@ from test_search import rate
 
 from hotlap.settings import Settings
 
-LUCKY = 130.0
-"""What the baseline's first run shows by chance, of 100; two workers make it 120."""
-
 
 @pytest.fixture
 def lucky(replay):
-    sessions = []
+    """A study whose baseline's first run shows `first` by chance, not 100; two workers make 120."""
 
-    def lucky_once(settings):
-        if settings.key() == BASE.key():
-            return LUCKY if len(sessions[0].runner.ran) == 1 else 100.0
-        return 120.0 if settings.num_workers == 2 else 90.0
+    def session(first):
+        sessions = []
 
-    sessions.append(replay(lucky_once, budget_s=900, process_noise=0.002))
-    return sessions[0]
+        def lucky_once(settings):
+            if settings.key() == BASE.key():
+                return first if len(sessions[0].runner.ran) == 1 else 100.0
+            return 120.0 if settings.num_workers == 2 else 90.0
+
+        sessions.append(replay(lucky_once, budget_s=900, process_noise=0.002))
+        return sessions[0]
+
+    return session
 
 
 def test_a_baseline_that_was_lucky_once_is_not_the_best(lucky):
-    found = lucky.studied()
-    assert next(iter(lucky.search.best(1).values())).num_workers == 2
+    study = lucky(140.0)
+    found = study.studied()
+    assert next(iter(study.search.best(1).values())).num_workers == 2
     assert found.ablation is not None and found.proof.winner.settings.num_workers == 2
 
 
 def test_the_searchs_own_figure_is_over_all_runs_of_the_baseline(lucky):
-    found = lucky.studied()
-    runs = [t.value for t in lucky.seen.trials if t.kind in ("baseline", "repeat")]
-    assert len(runs) >= 3 and runs[0] == pytest.approx(LUCKY, rel=0.02)
+    study = lucky(130.0)
+    found = study.studied()
+    runs = [t.value for t in study.seen.trials if t.kind in ("baseline", "repeat")]
+    assert len(runs) >= 3 and runs[0] == pytest.approx(130, rel=0.02)
     assert found.searched == pytest.approx(120 / statistics.geometric_mean(runs), rel=0.02)
 
 
