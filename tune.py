@@ -188,7 +188,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         ledger = studies.Ledger(
             folder, study, objective.direction, sampler, pruner, identity, replay is not None
         )
-        search = studies.Search(ledger, lab, space, budget, studies.PROVE, violations, refuse)
+        proven = None if earlier is None else earlier.settings
+        limited = (violations, refuse, proven)
+        search = studies.Search(ledger, lab, space, budget, studies.PROVE, *limited)
         observer.began_with(search.rate_of(base))
         if replay is not None:  # whoever judges the search asks what it believes meanwhile
             replay.ask_best = lambda: next(iter(search.best(1).values()), None)

@@ -30,11 +30,13 @@ class Result:
         folder: The study's folder.
         baseline: PyTorch's defaults.
         winner: The best candidate of the confirm rounds, or the baseline if there was none. It is
-            frozen only if its speedup's whole interval lies above 1.0, see `found_better`.
+            frozen only if its speedup's whole interval lies above 1.0, see `found_better`, and if
+            nothing that was proven before is better, see `kept`.
         expert: Settings that an engineer would set by hand; None if they could not be measured.
         frozen: The frozen settings file.
         kept: Whether it holds what an earlier session of the study had proven.
-        earlier: What became of that, a sentence; empty if there was nothing, or a winner instead.
+        earlier: What became of that, a sentence; empty if there was nothing, or if a better winner
+            has just taken its place.
         contributions: What each changed setting of the winner brings; dropped ones too.
         facts: Of the machine.
         versions: Of the libraries.

@@ -19,6 +19,8 @@ def sentences(result: Result) -> list[str]:
         baseline = "the script by itself"
     if result.found_better and speedup is not None:
         said.append(_found(result, speedup, baseline))
+        if result.earlier:
+            said.append(result.earlier)
         if result.searched is not None:
             said.append(_searched(result.searched, result.searched_of, speedup.value))
         if result.objective != "run_time":

@@ -1,5 +1,7 @@
 """Disproof: what fresh rounds say against settings that were proven before.
 
+The bank's and an earlier session's keep their place by one rule (`stays`).
+
 They speak against them if the settings fail or are refused, or if the whole interval lies below the
 one that was promised. Want of time speaks against nobody: neither do a few rounds, whose interval
 is wide or narrow by chance, nor numerics that nobody had time to compare. An interval that still
@@ -32,6 +34,26 @@ def disproof(proof: Confirmed, settings: Settings, promised: float) -> str:
     if not is_whole(arm, proof.baseline) or arm.speedup(proof.baseline).high >= promised:
         return ""
     return f"{measured(arm, proof.baseline)} now"
+
+
+def stays(proof: Confirmed, settings: Settings, promised: float) -> bool:
+    """Whether settings that were proven before keep their place against what a proof has found.
+
+    Args:
+        proof: The confirm rounds.
+        settings: What was proven before.
+        promised: The lower end of their speedup's interval then.
+    """
+    winner, baseline = proof.winner, proof.baseline
+    if disproof(proof, settings, promised):
+        return False
+    if not proof.found_better or settings.key() == winner.settings.key():
+        return True
+    beside = proof.arm_of(settings)
+    if beside is not None and is_whole(beside, baseline):
+        return proof.as_good(beside, winner)  # in the same rounds: nothing tells more
+    # As among arms: what is better for sure. A few rounds' figure may be high by luck.
+    return promised >= winner.speedup(baseline).low
 
 
 def is_whole(arm: Arm, baseline: Arm) -> bool:

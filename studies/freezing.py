@@ -13,7 +13,7 @@ from hotlap.measurement import Ratio
 from hotlap.spoken import interval
 from studies.ablate import differing
 from studies.confirm import Confirmed
-from studies.disproof import disproof
+from studies.disproof import disproof, stays
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def freeze(
 ) -> Freezing:
     """Write what was proven to each of `paths`.
 
-    A study that goes on and proves nothing keeps what it has proven before, unless its rounds speak
-    against that (see studies/disproof.py).
+    A study that goes on keeps what it has proven before, unless its rounds speak against that or
+    prove what is better (see studies/disproof.py).
 
     Args:
         paths: The study's own file first.
@@ -73,16 +73,10 @@ def freeze(
     """
     settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
     kept, earlier = False, ""
-    if not proof.found_better and old is not None:
-        proven = _speedup(old)
-        against = disproof(proof, old.settings, old.provenance["speedup_ci95"][0])
-        kept = not against
+    if old is not None and old.settings.key() != settings.key():
+        kept, earlier = _judged(proof, old)
         if kept:
             settings, provenance = old.settings, old.provenance
-            why = "the rounds of this one say too little against it"
-            earlier = f"What an earlier session proved, {proven}, stays frozen: {why}."
-        else:
-            earlier = f"What an earlier session proved, {proven}, is frozen no longer: {against}."
     for path in paths:
         frozen.dump(path, settings, provenance)
     return Freezing(paths[-1], kept, earlier)
@@ -111,7 +105,16 @@ def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) ->
     }
 
 
-def _speedup(old: frozen.Frozen) -> str:
+def _judged(proof: Confirmed, old: frozen.Frozen) -> tuple[bool, str]:
+    """Whether what an earlier session proved stays, and what to say of it."""
     low, high = old.provenance["speedup_ci95"]
     ratio = Ratio(old.provenance["speedup"], low, high)
-    return f"{ratio.value:.2f}x {interval(ratio)}"
+    proven = f"What an earlier session proved, {ratio.value:.2f}x {interval(ratio)}"
+    if stays(proof, old.settings, low):
+        why = "the rounds of this one say too little against it"
+        if proof.found_better:
+            why = f"what this one proved, {proof.winner.name}, is not better for sure"
+        return True, f"{proven}, stays frozen: {why}."
+    if against := disproof(proof, old.settings, low):
+        return False, f"{proven}, is frozen no longer: {against}."
+    return False, ""  # the winner takes its place

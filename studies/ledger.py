@@ -10,7 +10,7 @@ repeats, which are told again but not measured. The pruner and the file see what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +90,21 @@ class Ledger:
 
     def noted(self, name: str, settings: Settings) -> Any:
         """What is kept under `name` of the last trial of these settings, any session's; or None."""
+        noted = (trial.user_attrs.get(name) for trial in self.of(settings))
+        return next((value for value in noted if value is not None), None)
+
+    def of(self, settings: Settings) -> Iterator[FrozenTrial]:
+        """The trials of these settings, any session's, the last one first."""
         for trial in reversed(self.trials):
-            same = Settings.from_dict(trial.user_attrs["settings"]).key() == settings.key()
-            if same and trial.user_attrs.get(name) is not None:
-                return trial.user_attrs[name]
-        return None
+            if Settings.from_dict(trial.user_attrs["settings"]).key() == settings.key():
+                yield trial
 
     def first_level(self, new: float) -> float:
-        """The baseline's level that all values are scaled to; `new` if there is none yet."""
+        """The baseline's level that the values of all sessions are scaled to, a logarithm.
+
+        Args:
+            new: What it is if there is none yet.
+        """
         if LEVEL not in self._stored.user_attrs:
             self._stored.set_user_attr(LEVEL, new)
         level: float = self._stored.user_attrs[LEVEL]

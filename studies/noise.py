@@ -114,7 +114,8 @@ class Noise:
         """The spread to expect, and its degrees of freedom: `WIDE` where too few were seen.
 
         Differences of neighbours overlap, so they are worth a little less than n - 1 degrees.
-        Racing adds two bounds where the sum of their squares would do, which makes up for that.
+        Racing adds two bounds where the sum of their squares would do for two, which makes up
+        for that, and for the luck of the best one of many.
         """
         if self.n < FEW_REPEATS:
             return WIDE, WIDE_DEGREES

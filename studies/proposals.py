@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import optuna
 from optuna.samplers import RandomSampler
-from optuna.trial import FixedTrial, FrozenTrial, TrialState
+from optuna.trial import FixedTrial, FrozenTrial, TrialState, create_trial
 
 from hotlap.settings import Settings
 from studies.protocols import Space
@@ -59,20 +59,63 @@ class Proposals:
         violations = trial.user_attrs[CONSTRAINTS]
         self._seen[settings.key()] = Told(trial.state, trial.value, violations)
 
-    def next(self) -> tuple[Settings, optuna.Trial | None] | None:
-        """The sampler's next untried settings; None if all have been tried."""
+    def tell(
+        self,
+        asked: optuna.Trial | None,
+        state: TrialState,
+        value: float | None,
+        of_blocks: Sequence[float],
+        attributes: Mapping[str, Any],
+    ) -> FrozenTrial:
+        """Tell the sampler what came of a trial, and remember it.
+
+        Args:
+            asked: Optuna's trial; None for settings outside of the space.
+            state: How it is told (see studies/outcomes.py).
+            value: Its value, if it has one.
+            of_blocks: The values of its blocks.
+            attributes: What is kept with it; the limits' violations among it.
+        """
+        if asked is None:
+            ended = create_trial(
+                state=state,
+                value=value,
+                user_attrs=dict(attributes),
+                intermediate_values=dict(enumerate(of_blocks)),
+            )
+        else:
+            for step, of_block in enumerate(of_blocks):
+                asked.report(of_block, step)
+            for key, attribute in attributes.items():
+                asked.set_user_attr(key, attribute)
+            constrain(asked, attributes[CONSTRAINTS])
+            ended = self._study.tell(asked, value, state)
+        self.remember(ended)
+        return ended
+
+    @property
+    def are_exhausted(self) -> bool:
+        """Whether all settings of the space have been tried."""
+        return all(self.known(settings) is not None for settings in self._space.grid())
+
+    def next(
+        self, suits: Callable[[Settings], bool] = lambda settings: True
+    ) -> tuple[Settings, optuna.Trial | None] | None:
+        """The sampler's next untried settings that suit; None if none are left."""
         asked = self._study.ask()
         settings = self._space.suggest(asked)
         known = self.known(settings)
-        if known is None:
+        if known is None and suits(settings):
             return settings, asked
+        if known is None:  # it is told nothing of them, and something else close by is taken
+            self._study.tell(asked, state=TrialState.FAIL)
+            return self._instead_of(asked, suits)
         # A repeat says where the sampler believes the best to be. It is told again what is known,
         # nothing is measured or recorded, and something untried close by is taken instead.
         # Asking on would cost a Gaussian process seconds for each repeat.
         constrain(asked, known.violations)
         self._study.tell(asked, known.value, known.state)
-        untried = self._untried(asked.params)
-        return None if untried is None else (untried, self.ask(untried))
+        return self._instead_of(asked, suits)
 
     def ask(self, settings: Settings) -> optuna.Trial | None:
         """Optuna's trial for known settings; None if they lie outside of the space."""
@@ -84,25 +127,38 @@ class Proposals:
         self._space.suggest(asked)
         return asked
 
-    def _untried(self, params: Mapping[str, Any]) -> Settings | None:
-        """Untried settings that differ from `params` in as few knobs as is soon found."""
+    def _instead_of(
+        self, asked: optuna.Trial, suits: Callable[[Settings], bool]
+    ) -> tuple[Settings, optuna.Trial | None] | None:
+        def is_left(settings: Settings) -> bool:
+            return self.known(settings) is None and suits(settings)
+
+        near = self._near(asked.params, is_left)
+        return None if near is None else (near, self.ask(near))
+
+    def _near(
+        self, params: Mapping[str, Any], is_left: Callable[[Settings], bool]
+    ) -> Settings | None:
+        """Settings that differ from `params` in as few knobs as is soon found."""
         if self._space.size <= SMALL:
-            return self._nearest(params)
+            return self._nearest(params, is_left)
         names = list(params)
         for draw in range(DRAWS):
             dropped = self._random.sample(names, min(len(names), 1 + draw * len(names) // DRAWS))
             kept = {name: value for name, value in params.items() if name not in dropped}
             self._chance.enqueue_trial(kept)  # the other knobs are drawn
             settings = self._space.suggest(self._chance.ask())
-            if self.known(settings) is None:
+            if is_left(settings):
                 return settings
-        return next((s for s in self._space.grid() if self.known(s) is None), None)
+        return next(filter(is_left, self._space.grid()), None)
 
-    def _nearest(self, params: Mapping[str, Any]) -> Settings | None:
-        """Of all untried settings the one with the fewest other values; any of several."""
-        untried = [s for s in self._space.grid() if self.known(s) is None]
-        self._random.shuffle(untried)
-        return min(untried, key=lambda s: self._distance(s, params), default=None)
+    def _nearest(
+        self, params: Mapping[str, Any], is_left: Callable[[Settings], bool]
+    ) -> Settings | None:
+        """Of all that are left those with the fewest other values; any of several."""
+        left = list(filter(is_left, self._space.grid()))
+        self._random.shuffle(left)
+        return min(left, key=lambda s: self._distance(s, params), default=None)
 
     def _distance(self, settings: Settings, params: Mapping[str, Any]) -> int:
         theirs = self._space.params_of(settings)

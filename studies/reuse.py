@@ -19,7 +19,7 @@ from typing import Any
 from hotlap.settings import Settings
 from studies.ablate import differing
 from studies.bank import Bank
-from studies.disproof import disproof, is_whole
+from studies.disproof import disproof, stays
 from studies.entry import Entry
 from studies.fingerprints import distance, machine_of, similar, workload_of
 from studies.found import Found
@@ -145,19 +145,11 @@ class Reuse:
 
     def _stored(self, bank: Bank, found: Found, workload: str, origin: Mapping[str, Any]) -> str:
         proof, hit = found.proof, self.known.hit
-        winner, baseline = proof.winner, proof.baseline
 
         def keeps(old: Entry) -> bool:
-            refuted = hit is not None and old.is_same(hit) and _failed(hit, found)
-            if old.refuted or refuted or disproof(proof, old.settings, old.interval[0]):
+            if old.refuted or (hit is not None and old.is_same(hit) and _failed(hit, found)):
                 return False
-            if old.settings.key() == winner.settings.key():
-                return True
-            beside = proof.arm_of(old.settings)
-            if beside is not None and is_whole(beside, baseline):
-                return proof.as_good(beside, winner)  # in the same rounds: nothing tells more
-            # As among arms: what is better for sure. A few rounds' figure may be high by luck.
-            return old.interval[0] >= winner.speedup(baseline).low
+            return stays(proof, old.settings, old.interval[0])
 
         more = {"bank": {"job": self._job, "goal": self._goal.to_dict()}}
         provenance = provenance_of(workload, proof, {**origin, **more})

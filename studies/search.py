@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import optuna
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState
 
 from hotlap.errors import StudyFailed
 from hotlap.measurement import Measurement
@@ -19,24 +17,21 @@ from studies.budget import Budget
 from studies.enough import LEAST_S, no_baseline
 from studies.lab import Lab
 from studies.ledger import Ledger
+from studies.lost import Lost
 from studies.noise import Noise
 from studies.outcomes import told
+from studies.pace import Pace
 from studies.proposals import Proposals
 from studies.protocols import Space, Trial
-from studies.racing import rates_of
-from studies.samplers import CONSTRAINTS, allowed, constrain
-
-HOPELESS = 4.0
-"""A trial whose steps are so many times slower than the best one's does not get past warm-up."""
-
-HOPELESS_BLOCKS = 2
-"""So many blocks after the first step, which may compile, have to agree on that."""
+from studies.samplers import CONSTRAINTS, allowed
 
 UNFINISHED = "unfinished"
 """How a trial counts that was cut off, or whose server failed: it tells nothing of its settings."""
 
-LONGEST_SHARE = 0.25
-"""No trial may take more than this share of the whole budget."""
+SPENT = "the time for searching is spent"
+
+ARMS_ANYWAY = ("baseline", "expert")
+"""Kinds of trials whose settings take part in the proof however they did in the search."""
 
 
 class Search:
@@ -51,6 +46,7 @@ class Search:
         violations: By how much a measurement breaks each limit; 0 or less is fine.
         refuse: Why settings are known to fail before they are tried, such as for want of shared
             memory; empty if they are not.
+        proven: What an earlier session of the study has proven to be faster: it takes part again.
     """
 
     def __init__(
@@ -62,6 +58,7 @@ class Search:
         keep: float,
         violations: Callable[[Measurement], Sequence[float]] = lambda measurement: (),
         refuse: Callable[[Settings], str] = lambda settings: "",
+        proven: Settings | None = None,
     ) -> None:
         self._ledger = ledger
         self._study = ledger.study
@@ -70,9 +67,15 @@ class Search:
         self._keep = keep
         self._violations = violations
         self._refuse = refuse
+        self._proven = proven
         self._proposals = Proposals(ledger.study, space, len(ledger.trials))
-        self._factor = 1.0
+        self._lost = Lost(ledger, lab.sign)
+        self._pace = Pace(lab)
+        self._levels: dict[float, float] = {}  # the baseline's scaled values by their time
         for trial in ledger.trials:
+            self._pace.remember(trial)
+            if trial.user_attrs["kind"] == "baseline" and trial.value is not None:
+                self._levels[-1.0] = trial.value  # before this session
             if trial.state != TrialState.FAIL:  # an unfinished one may be tried again
                 self._proposals.remember(trial)
         ended = (t.user_attrs for t in ledger.trials if t.user_attrs["outcome"] == "ok")
@@ -90,9 +93,10 @@ class Search:
         """
         known = self._proposals.known(settings)
         if kind != "baseline":
-            if known is not None or self._budget.left(self._keep) <= self._lab.typical_s():
+            if known is not None or not self._fits(settings):
                 return None
             return self._measure(kind, settings, self._proposals.ask(settings))
+        self._pace.begin_at(settings)
         if known is not None and known.state == TrialState.COMPLETE:
             return None
         spent_s, left_s = self._budget.spent(), self._budget.left()
@@ -111,23 +115,34 @@ class Search:
         return trial
 
     def best(self, n: int) -> dict[str, Settings]:
-        """The `n` best trials that ended ok within the limits, best first: name -> settings."""
+        """The trials that ended ok within the limits, best first: name -> settings.
+
+        They end with the `n`-th that is neither the baseline nor the expert. What an earlier
+        session has proven is one of them at the least.
+        """
         good = [t for t in self._ledger.trials if t.user_attrs["outcome"] == "ok" and allowed(t)]
         sign = -1 if self._study.direction == StudyDirection.MAXIMIZE else 1
-        good.sort(key=lambda t: sign * (t.value or 0.0))
-        return {
-            f"trial {t.user_attrs['number']}": Settings.from_dict(t.user_attrs["settings"])
-            for t in good[:n]
-        }
+        good.sort(key=lambda t: sign * self._value(t))
+        proven = None if self._proven is None else self._proven.key()
+        found: dict[str, Settings] = {}
+        for trial in good:
+            settings = Settings.from_dict(trial.user_attrs["settings"])
+            if n > 0 or settings.key() == proven:
+                found[f"trial {trial.user_attrs['number']}"] = settings
+            n -= trial.user_attrs["kind"] not in ARMS_ANYWAY
+            if n <= 0 and proven is None:
+                break
+        return found
 
     def value_of(self, settings: Settings) -> float | None:
         """The search's own value of these settings, None if they were not measured."""
-        known = self._proposals.known(settings)
-        return None if known is None else known.value
+        known = (t for t in self._ledger.of(settings) if t.value is not None)
+        return next(map(self._value, known), None)
 
     def waits_of(self, settings: Settings) -> float | None:
         """The share of its time (0..1) that these settings' trial waited for data, if tried."""
-        return self._noted("data_wait_share", settings)
+        share = self._ledger.noted("data_wait_share", settings)
+        return None if share is None else float(share)
 
     def ran_out(self, settings: Settings) -> bool:
         """Whether the last trial of these settings, any session's, was over before it had ended."""
@@ -136,11 +151,7 @@ class Search:
 
     def likeliest(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
         """What the guide would try first beside the baseline and can be tried; None if nothing."""
-        for base in self.best(1).values():
-            while (settings := guide(base)) is not None:
-                if self._proposals.known(settings) is None and not self._refuse(settings):
-                    return settings
-        return None
+        return self._guided(guide, lambda settings: not self._refuse(settings))
 
     def rate_of(self, settings: Settings) -> float | None:
         """Samples per second of that trial, any session's; None if there was none."""
@@ -148,17 +159,14 @@ class Search:
 
     def wall_s_of(self, settings: Settings) -> float:
         """Wall clock of the trial of these settings; 0 if there was none."""
-        return self._noted("wall_s", settings) or 0.0
+        return float(self._ledger.noted("wall_s", settings) or 0.0)
 
     def startup_s_of(self, settings: Settings) -> float:
         """Seconds until that trial asked for its first batch; 0 if there was none."""
-        return self._noted("startup_s", settings) or 0.0
+        return float(self._ledger.noted("startup_s", settings) or 0.0)
 
     def level(self, new: float) -> float:
-        """The baseline's first level, logarithm of its value; `new` if this is the first session.
-
-        Values of all sessions are scaled to it (see studies/anchor.py).
-        """
+        """The baseline's first level (see studies/ledger.py); `new` if there is none yet."""
         return self._ledger.first_level(new)
 
     def n_outcomes(self) -> dict[str, int]:
@@ -185,65 +193,92 @@ class Search:
                 asked; None when it has nothing more (see studies/descent.py).
             anchor: Follows the machine's drift; None takes values as they are.
         """
-        waiting = [settings for settings in enqueued if self._proposals.known(settings) is None]
-        if anchor is None:
-            self._expect(Noise(0))
+        first = [*([] if self._proven is None else [self._proven]), *enqueued]
+        waiting = [settings for settings in first if self._proposals.known(settings) is None]
+        self._follow(anchor)
         due = True  # a trial has run since the baseline was measured
         while True:
             if n_trials is not None and len(self._proposals) >= n_trials:
                 return f"all {n_trials} trials are done"
             if anchor is not None and due:
                 anchor.before_trial()
-                self._factor = anchor.factor
-                self._expect(anchor.noise)
+                self._follow(anchor)
                 due = False
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
             if self._budget.left(self._keep) <= self._lab.typical_s():
-                return "the time for searching is spent"
-            if waiting:
-                settings = waiting.pop(0)
-                asked = self._proposals.ask(settings)
-            elif guide is not None and (guided := self._guided(guide)) is not None:
-                settings, asked = guided, self._proposals.ask(guided)
-            else:
-                proposal = self._proposals.next()
-                if proposal is None:
+                return SPENT
+            if (proposal := self._next(waiting, guide)) is None:
+                if self._proposals.are_exhausted:
                     return "every settings value of the space has been tried"
-                settings, asked = proposal
+                return SPENT  # for whatever is left
+            settings, asked = proposal
             if reason := self._refuse(settings):
                 self._tell(self._lab.refuse("search", settings, reason), asked)
                 continue
             self._measure("search", settings, asked)
             due = True
 
-    def _expect(self, noise: Noise) -> None:
-        """Racing, and how precise windows have to be, go by how much processes differ."""
+    def _next(
+        self, waiting: list[Settings], guide: Callable[[Settings], Settings | None] | None
+    ) -> tuple[Settings, optuna.Trial | None] | None:
+        """What to try next, with Optuna's trial for it; None if nothing is left that fits."""
+        while waiting:
+            if self._fits(settings := waiting.pop(0)):
+                return settings, self._proposals.ask(settings)
+        if guide is not None and (guided := self._guided(guide, self._fits)) is not None:
+            return guided, self._proposals.ask(guided)
+        return self._proposals.next(self._fits)
+
+    def _fits(self, settings: Settings) -> bool:
+        """Whether a trial of these settings is expected to end within the time it would have."""
+        most_s = self._pace.most_s(self._budget.left(self._keep))
+        return self._pace.expected_s(settings) < most_s
+
+    def _follow(self, anchor: Anchor | None) -> None:
+        """The baseline may have been measured again: so go the scale, and what noise to expect."""
+        if anchor is not None:
+            self._lost.factor = anchor.factor
+            for run in anchor.repeats:
+                self._levels.setdefault(run.t, run.value * self._lost.factor)
+        noise = Noise(0) if anchor is None else anchor.noise
         spread, degrees = noise.between_processes
         self._ledger.expect_noise(spread, degrees)
         self._lab.expect_noise(spread)
 
-    def _guided(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
-        """The guide's next untried proposal."""
-        for incumbent in self.best(1).values():
-            while (settings := guide(incumbent)) is not None:
-                if self._proposals.known(settings) is None:
-                    return settings
+    def _value(self, trial: FrozenTrial) -> float:
+        """A trial's value; of the baseline's the geometric mean over all its runs.
+
+        A first run that was lucky by chance would else stand above what is better.
+        """
+        if trial.user_attrs["kind"] == "baseline" and self._levels:
+            return statistics.geometric_mean(self._levels.values())
+        return trial.value or 0.0
+
+    def _guided(
+        self, guide: Callable[[Settings], Settings | None], suits: Callable[[Settings], bool]
+    ) -> Settings | None:
+        """The guide's next proposal from the best so far that is untried and suits."""
+        incumbent = next(iter(self.best(1).values()), None)
+        while incumbent is not None and (settings := guide(incumbent)) is not None:
+            if self._proposals.known(settings) is None and suits(settings):
+                return settings
         return None
 
     def _measure(self, kind: str, settings: Settings, asked: optuna.Trial | None) -> Trial:
-        most, left = self._budget.seconds * LONGEST_SHARE, self._budget.left(self._keep)
+        left = self._budget.left(self._keep)
+        most = self._pace.most_s(left)
         if kind == "baseline":  # without it there is no study
             most = left = self._budget.left()
-        stop = self._stop if kind == "search" else (lambda warmup, window: False)
+        stop = self._lost if kind == "search" else (lambda warmup, window: False)
         # A server that has to be started for it takes time of the search, and none of the trial's.
-        trial = self._lab.measure(kind, settings, min(most, left), stop, within_s=left)
+        trial = self._lab.measure(kind, settings, most, stop, within_s=left)
         # Cut off by the end of the search: of these settings themselves it tells nothing.
-        cut_off = trial.ran_out and (left < most or trial.run.wall_s >= left)
+        cut_off = trial.ran_out and (left <= most or trial.run.wall_s >= left)
         self._tell(trial, asked, unfinished=trial.run.outside or cut_off)
         return trial
 
     def _tell(self, trial: Trial, asked: optuna.Trial | None, unfinished: bool = False) -> None:
-        value = trial.value * self._factor
+        value = trial.value * self._lost.factor
         state, value_told = (TrialState.FAIL, None) if unfinished else told(trial.run, value)
         violations = [float(v) for v in self._violations(trial.run.measurement)]
         attributes = {
@@ -254,7 +289,7 @@ class Search:
             "outside": trial.run.outside,
             "settings": trial.settings.to_dict(),
             "wall_s": trial.run.own_s,
-            "drift_factor": self._factor,
+            "drift_factor": self._lost.factor,
             "data_wait_share": trial.run.measurement.data_wait_share,
             "startup_s": trial.run.measurement.startup_s,
             "samples_per_s": trial.run.measurement.samples_per_s,
@@ -263,55 +298,7 @@ class Search:
         # Of a trial that failed, blocks are no rate that could be compared.
         values: list[float] = []
         if state == TrialState.COMPLETE:
-            values = self._scaled(self._lab.block_values(trial.run.measurement))
-        ended = self._ended(asked, state, value_told, values, attributes)
+            values = self._lost.scaled(self._lab.block_values(trial.run.measurement))
+        ended = self._proposals.tell(asked, state, value_told, values, attributes)
         self._ledger.record(ended)
-        self._proposals.remember(ended)
-
-    def _ended(
-        self,
-        asked: optuna.Trial | None,
-        state: TrialState,
-        value: float | None,
-        values: Sequence[float],
-        attributes: dict[str, Any],
-    ) -> FrozenTrial:
-        if asked is None:
-            return create_trial(
-                state=state,
-                value=value,
-                user_attrs=attributes,
-                intermediate_values=dict(enumerate(values)),
-            )
-        for step, of_block in enumerate(values):
-            asked.report(of_block, step)
-        for key, attribute in attributes.items():
-            asked.set_user_attr(key, attribute)
-        constrain(asked, attributes[CONSTRAINTS])
-        return self._study.tell(asked, value, state)
-
-    def _noted(self, name: str, settings: Settings) -> float | None:
-        noted = self._ledger.noted(name, settings)
-        return None if noted is None else float(noted)
-
-    def _stop(self, warmup: list[float], window: list[float]) -> bool:
-        if window:
-            return self._ledger.has_lost(self._scaled(window))
-        late = self._scaled(warmup[1:])
-        if len(late) < HOPELESS_BLOCKS:
-            return False
-        best = self._best_mean()
-        if self._lab.sign > 0:
-            return max(late) * HOPELESS < best
-        return min(late) > best * HOPELESS
-
-    def _best_mean(self) -> float:
-        """The mean over its blocks of the best trial that breaks no limit."""
-        raced = [t for t in self._ledger.trials if t.intermediate_values and allowed(t)]
-        means = [statistics.fmean(rates_of(t, self._study.direction)) for t in raced]
-        if self._lab.sign > 0:
-            return max(means, default=0.0)
-        return min(means, default=math.inf)
-
-    def _scaled(self, values: Sequence[float]) -> list[float]:
-        return [value * self._factor for value in values]
+        self._pace.remember(ended)

@@ -31,6 +31,12 @@ def test_what_an_earlier_session_proved_is_told_where_it_stays_and_where_it_goes
     assert gone[0].endswith("so the default is frozen.") and gone[1] == goes
 
 
+def test_a_winner_that_does_not_replace_an_earlier_one_is_told_with_that(result):
+    stays = "What an earlier session proved, 1.97x [1.88, 2.07], stays frozen: not better."
+    kept = sentences(dataclasses.replace(result, kept=True, earlier=stays))
+    assert kept[0] == sentences(result)[0] and kept[1] == stays
+
+
 def test_where_nothing_else_was_measured_nothing_is_said_to_be_worse(result):
     baseline = dataclasses.replace(result.winner, speedup=None)
     alone = dataclasses.replace(result, winner=baseline, n_outcomes={"ok": 1, "timeout": 2})

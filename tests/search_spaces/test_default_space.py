@@ -106,3 +106,20 @@ def test_compilation_is_left_out_of_a_short_study() -> None:
     kept, dropped = active(knobs(), {**CPU, "budget_s": 120.0})
     assert "compile_mode" not in {knob.name for knob in kept}
     assert any("compile_mode" in line and "8 minutes" in line for line in dropped)
+
+
+@pytest.mark.parametrize(
+    ("facts", "n_parameters", "budget_s", "is_searched"),
+    [
+        (CPU, 25_557_032, 600.0, False),
+        (CPU, 25_557_032, 1200.0, True),
+        (CPU, 4_810, 480.0, True),
+        (GPU, 25_557_032, 480.0, True),
+    ],
+)
+def test_compiling_a_large_model_on_a_cpu_needs_more_time(
+    facts: dict[str, Any], n_parameters: int, budget_s: float, is_searched: bool
+) -> None:
+    here = {**facts, "n_parameters": n_parameters, "budget_s": budget_s}
+    kept, _ = active(knobs(), here)
+    assert ("compile_mode" in {knob.name for knob in kept}) is is_searched

@@ -117,6 +117,32 @@ def test_a_new_winner_takes_the_place_of_an_old_one(paths, proven):
     assert frozen.load(paths[0]) == OTHER
 
 
+def test_a_winner_that_is_not_better_for_sure_takes_no_place(paths, proven):
+    """The earlier settings may stand in no round of this session."""
+    done = freeze(paths, "digits", session(arm("trial 9", OTHER, rates(150))), {}, proven)
+    assert done.kept and "proved, trial 9, is not better for sure" in done.earlier
+    for path in paths:
+        assert frozen.load(path) == proof_in(path) == FAST
+
+
+def test_in_the_same_rounds_the_better_one_is_frozen(paths, proven):
+    behind, ahead = arm("trial 7", FAST, rates(200)), arm("trial 9", OTHER, rates(230))
+    done = freeze(paths, "digits", session(behind, ahead), {}, proven)
+    assert not done.kept and not done.earlier and frozen.load(paths[0]) == OTHER
+    proven = proven_before(paths[0], pytest.fail)
+    first, second = [233, 238, 231, 236, 234], [236, 228, 238, 230, 231]
+    by_chance = session(arm("trial 7", FAST, first), arm("trial 9", OTHER, second))
+    assert by_chance.winner.settings == FAST
+    assert freeze(paths, "digits", by_chance, {}, proven).kept
+    assert frozen.load(paths[0]) == OTHER
+
+
+def test_settings_that_are_proven_again_bear_what_the_last_session_measured(paths, proven):
+    again = session(arm("trial 7", FAST, rates(180)))
+    assert not freeze(paths, "digits", again, {}, proven).kept
+    assert frozen.load_frozen(paths[0]).provenance["speedup"] == pytest.approx(1.8, abs=0.02)
+
+
 def test_a_file_that_is_missing_or_without_a_speedup_proves_nothing(tmp_path):
     assert proof_in(tmp_path / "frozen.yaml") is None
     frozen.dump(tmp_path / "frozen.yaml", FAST, {})

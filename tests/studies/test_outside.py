@@ -99,12 +99,13 @@ def test_a_baseline_that_fails_by_itself_is_not_among_those_that_could_not_win(r
 
 
 def test_a_server_that_starts_slowly_takes_nothing_of_the_trials_own_time(replay):
-    """A trial takes 8 s of a quarter of the budget, 10 s, and its server 5."""
-    session = replay(rate, budget_s=40, serves_s=lambda s: 5.0 if s.key() == EXPERT.key() else 0.0)
+    """A trial takes 8 s of 24 that it may, and its server 20."""
+    slow = {"serves_s": lambda s: 20.0 if s.key() == EXPERT.key() else 0.0}
+    session = replay(rate, budget_s=100, **slow)
     session.search.first("baseline", BASE)
     session.clock.now = 2.0
     trial = session.search.first("expert", EXPERT)
-    assert (trial.run.outcome, trial.run.served_s) == ("ok", 5.0)
+    assert (trial.run.outcome, trial.run.served_s) == ("ok", 20.0)
 
 
 def test_what_a_trial_is_expected_to_take_is_its_own_time(replay):

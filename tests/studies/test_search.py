@@ -132,17 +132,11 @@ def test_the_search_keeps_to_its_share_whatever_trials_do(replay, budget_s, shar
     assert session.budget.spent() <= (1 - KEEP) * budget_s
 
 
-def test_no_trial_takes_more_than_a_quarter_of_the_budget(replay):
-    session = replay(rate, budget_s=200, fails=lambda s: "hang" if s.num_workers else "")
-    session.searched()
-    assert max(t.run.wall_s for t in session.seen.trials) == pytest.approx(50)
-
-
 def test_a_trial_cut_off_by_the_searchs_end_is_no_failure_of_its_settings(replay, rows):
     slow = Settings(num_workers=4, prefetch_factor=8)
     session = replay(rate, budget_s=40, fails=lambda s: "hang" if s.key() == slow.key() else "")
     session.search.first("baseline", BASE)
-    session.clock.now = 7.8  # 9 s are left: less than a quarter, enough for a usual trial
+    session.clock.now = 7.8  # 9 s are left, enough for a usual trial
     session.search.run(None, enqueued=[slow])
     cut = rows()[-1]
     assert cut.user_attrs["outcome"] == "timeout" and cut.state == TrialState.FAIL
