@@ -155,7 +155,7 @@ class Search:
 
     def rate_of(self, settings: Settings) -> float | None:
         """Samples per second of that trial, any session's; None if there was none."""
-        return self._noted("samples_per_s", settings) or None
+        return float(self._ledger.noted("samples_per_s", settings) or 0.0) or None
 
     def wall_s_of(self, settings: Settings) -> float:
         """Wall clock of the trial of these settings; 0 if there was none."""
