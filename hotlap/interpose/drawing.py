@@ -21,6 +21,7 @@ import torch
 
 from hotlap.interpose.inner import inner
 from hotlap.interpose.state import MOST, attributes, changed, state
+from hotlap.order import collate, draw, indices
 
 TRY_S = 5.0
 """Samples that take longer tell nothing."""
@@ -28,19 +29,19 @@ TRY_S = 5.0
 FILES = (io.FileIO, io.BufferedReader, io.TextIOWrapper)
 
 
-def changed_by_drawing(dataset: Any, collate_fn: Any) -> str:
-    """What changes in a dataset or its collate_fn when two samples are drawn, or ""."""
+def changed_by_drawing(loader: Any) -> str:
+    """What changes in a loader's dataset or collate_fn when its first samples are drawn, or ""."""
+    dataset, collate_fn = loader.dataset, loader.collate_fn
 
-    def draw() -> str:
-        _ = dataset[0]  # which may open files, and find out how much is in them
+    def look() -> str:
+        asked = list(itertools.islice(indices(loader), 2))
+        draw(loader, asked[:1])  # which may open files, and find out how much is in them
         before = state(data_only=True, dataset=dataset, collate_fn=collate_fn)
-        with contextlib.suppress(IndexError):  # a very short one
-            samples = [dataset[i] for i in range(2)]
-            collate_fn(samples)
+        collate(loader, draw(loader, asked))
         now = state(data_only=True, dataset=dataset, collate_fn=collate_fn)
         return changed(before, now, data_only=True)
 
-    return asked_in_a_fork(draw, dataset) if hasattr(dataset, "__dict__") else ""
+    return asked_in_a_fork(look, dataset) if hasattr(dataset, "__dict__") else ""
 
 
 def asked_in_a_fork(question: Callable[[], str], dataset: Any) -> str:

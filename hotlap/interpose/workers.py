@@ -129,7 +129,7 @@ class Workers:
 
     def _look(self, loader: DataLoader[Any], watched: _Watched) -> None:
         if watched.own["num_workers"] == 0 and "num_workers" not in self._imposed.override:
-            if where := changed_by_drawing(loader.dataset, loader.collate_fn):
+            if where := changed_by_drawing(loader):
                 self._refuse(
                     watched,
                     "num_workers",

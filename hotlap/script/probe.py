@@ -122,7 +122,7 @@ class Probe(ScriptFollower):
         if loader is None:
             return {"loader": False, "resident": False, "batch_size": 1, "n_epoch_steps": None}
         stand_in = _workload(loader)
-        cpu_s, wall_s = sample_times(stand_in)
+        cpu_s, wall_s = sample_times(loader)
         return {
             "loader": True,
             "resident": False,
@@ -130,7 +130,7 @@ class Probe(ScriptFollower):
             "n_epoch_steps": PassSize(loader).n_batches,
             "iterable_dataset": isinstance(loader.dataset, IterableDataset),
             "spawn_error": unguarded_main() or spawn_error(stand_in),
-            **data_facts(stand_in),
+            **data_facts(stand_in, loader),
             "sample_cpu_s": cpu_s,
             "sample_wall_s": wall_s,
             "batch_bytes": size_bytes(self._batch),
