@@ -52,6 +52,7 @@ class Probe(ScriptFollower):
     """Watches some units and answers with facts."""
 
     _loader: Any = None
+    _batch: Any = None
     _begun = 0.0
     _n_units = 0
 
@@ -70,8 +71,9 @@ class Probe(ScriptFollower):
         """One more unit."""
         self.besides()
         self._n_units += 1
-        self._shapes.add(shapes(batch))
-        self._batch = batch
+        if batch is not None:  # a unit is a step where the script asks its loader for no more
+            self._shapes.add(shapes(batch))
+            self._batch = batch
         seen_enough = min(self._n_units, self.seen.n_steps) >= LEAST_UNITS
         if seen_enough or time.monotonic() - self._begun > MOST_S:
             self.ending.guard(self._answer)

@@ -195,3 +195,24 @@ def test_a_dataset_that_is_not_indexed_from_0_on(scripts, draw, order, made):
     facts = scripts.facts(OTHER_INDICES.format(draw=draw, order=order, made=made))
     assert (facts["batch_size"], facts["n_epoch_steps"]) == (8, 8)
     assert facts["sample_wall_s"] > 0 and facts["dataset_changes"] == ""
+
+
+AHEAD = """
+def train_ahead(n_epochs):
+    for epoch in range(n_epochs):
+        batches = iter(loader)
+        batch, following = None, next(batches)
+        while following is not None:
+            batch, following = following, next(batches, None)
+            optimizer.zero_grad()
+            (model(batch[0]) - batch[1]).square().mean().backward()
+            optimizer.step()
+
+train_ahead(100)
+"""
+
+
+def test_a_script_that_fetches_one_batch_ahead(scripts):
+    facts = scripts.facts(TRAINING.replace("torch.randn(64", "torch.randn(24") + AHEAD)
+    assert facts["shapes_vary"] is False and facts["batch_bytes"] == 8 * 9 * 4
+    assert facts["batch_shapes"] == ["float32 (8, 1)", "float32 (8, 8)"]

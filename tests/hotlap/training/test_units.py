@@ -64,27 +64,6 @@ def test_a_pass_that_goes_on_where_an_epoch_should_end_has_none(script):
     assert not taken.endless and taken.n_epoch_steps == 12
 
 
-def test_batches_fetched_ahead(script):
-    """accelerate asks for the next batch before it hands on the last one."""
-    for _ in range(2):
-        script.begins(script.training)
-        script.takes(script.training)
-        for _ in range(4):
-            script.takes(script.training)
-            script.forward()
-            script.step()
-        script.ends(script.training)
-        script.forward()
-        script.step()
-        script.does(40)
-    script.begins(script.training)
-    script.takes(script.training)
-    script.takes(script.training)
-    # Before the first step nobody knows that the very first batch will be trained on.
-    assert sum(script.seconds) == 10 * UNIT - ASK
-    assert sum(n for n, _ in script.finished) == 9 * BATCH
-
-
 def test_accumulation(script):
     script.begins(script.training)
     for i in range(8):
