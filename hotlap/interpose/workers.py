@@ -99,7 +99,7 @@ class Workers:
         has_workers = "num_workers" not in watched.place.reasons
         if has_workers and watched.before and (where := changed(watched.before, now)):
             self._keep_none(watched, f"{where} changed between two passes of the loader")
-        if watched.open and self.keeps(loader) and n_holders(loader) > ALONE:
+        if watched.open and self.keeps(loader) and _is_held(loader):
             self._refuse(
                 watched,
                 "persistent_workers",
@@ -217,6 +217,11 @@ class _Alone:
 
 
 ALONE = n_holders(_Alone())
+
+def _is_held(loader: Any) -> bool:
+    """Whether somebody else has it; another loader may have taken its place."""
+    return loader.__dict__["_iterator"] is not None and n_holders(loader) > ALONE
+
 
 
 def _not_anew(loader: DataLoader[Any]) -> str:
