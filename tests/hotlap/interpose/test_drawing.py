@@ -1,6 +1,7 @@
 """Samples drawn in a forked process leave nothing behind here."""
 
 import os
+import signal
 
 import pytest
 import torch
@@ -91,3 +92,44 @@ def test_one_that_hangs_or_fails_answers_nothing(monkeypatch):
     assert asked_in_a_fork(lambda: str(1 // 0), None) == ""
     os.close(read)
     os.close(write)
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGALRM, None])
+def test_whoever_draws_is_ended_with_the_process_that_asked(runs, signal_):
+    """An error of the script's own, in a signal handler, or its end by SIGKILL."""
+    text = f"""
+import os, signal, sys, time
+from hotlap.interpose.drawing import asked_in_a_fork
+read, write = os.pipe()
+parent = os.getpid()
+
+def question():
+    os.write(write, f"{{os.getpid()}} ".encode())
+    os.kill(parent, {int(signal_ or signal.SIGKILL)})
+    time.sleep(600)
+
+def stop(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+if {signal_ is None} and os.fork():
+    os.wait()
+else:
+    parent = os.getpid()
+    try:
+        asked_in_a_fork(question, None)
+    except KeyboardInterrupt:
+        pass
+pid = int(os.read(read, 100))
+for _ in range(300):
+    try:
+        state = open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[0]
+    except OSError:
+        state = "gone"
+    if state in ("Z", "gone"):
+        break
+    time.sleep(0.1)
+print(state in ("Z", "gone"))
+"""
+    done = runs.plain(runs.file("asks.py", text))
+    assert done.stdout == "True\n", done.stderr
