@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing.process
 import os
 import sys
+import time
 import weakref
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,13 +88,20 @@ class Workers:
             and not watched.own["persistent_workers"]
         )
 
-    def before_pass(self, loader: DataLoader[Any]) -> None:
-        """Give up what must not be in force in the pass that begins now."""
+    def before_pass(self, loader: DataLoader[Any]) -> float:
+        """Give up what must not be in force in the pass that begins now.
+
+        Returns:
+            The seconds of the look that is done once: no later pass begins with it.
+        """
         if (watched := self._watched.get(loader)) is None:
-            return
+            return 0.0
+        looked_s = 0.0
         if not watched.place.looked:
             watched.place.looked = True
+            began = time.perf_counter()
             self._look(loader, watched)
+            looked_s = time.perf_counter() - began
         # What kept workers alone would not see takes time to look at.
         now = _state(loader, data_only=not self.keeps(loader))
         has_workers = "num_workers" not in watched.place.reasons
@@ -109,6 +117,7 @@ class Workers:
         self._give_up(loader, watched)
         if self.keeps(loader):
             self._keep_one(loader, watched.place)
+        return looked_s
 
     def batch(self, loader: DataLoader[Any], ended: bool = False) -> None:
         """A batch came, or the pass ended: has the script changed the dataset meanwhile?"""
@@ -209,6 +218,11 @@ def n_holders(loader: Any) -> int:
     return sys.getrefcount(loader.__dict__["_iterator"])
 
 
+def _is_held(loader: Any) -> bool:
+    """Whether somebody else has it; another loader may have taken its place."""
+    return loader.__dict__["_iterator"] is not None and n_holders(loader) > ALONE
+
+
 class _Alone:
     """Keeps an iterator that nobody else holds."""
 
@@ -217,11 +231,6 @@ class _Alone:
 
 
 ALONE = n_holders(_Alone())
-
-def _is_held(loader: Any) -> bool:
-    """Whether somebody else has it; another loader may have taken its place."""
-    return loader.__dict__["_iterator"] is not None and n_holders(loader) > ALONE
-
 
 
 def _not_anew(loader: DataLoader[Any]) -> str:

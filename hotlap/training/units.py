@@ -80,10 +80,10 @@ class Units:
         else:
             self._asked_at, self._pass_ended = now, False
 
-    def begun(self, seen: LoaderSeen) -> None:
-        """Its iterator is made."""
+    def begun(self, seen: LoaderSeen, looked_s: float = 0.0) -> None:
+        """Its iterator is made; meanwhile hotlap has looked at the dataset for so long."""
         now = self.clock.now()
-        self._passes.of(seen, now).made(now)
+        self._passes.of(seen, now).made(now - looked_s)
 
     def asks(self, seen: LoaderSeen) -> None:
         """A batch is asked for: the border between two units."""

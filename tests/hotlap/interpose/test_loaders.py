@@ -219,7 +219,7 @@ def test_without_interposition_torch_is_as_it_was(interpose):
 @pytest.mark.parametrize("keeps", [False, True])
 def test_a_loader_that_nobody_holds_is_heard_during_its_pass(interpose, num_workers, keeps):
     class Ears:
-        begins = begun = asks = ends = lambda self, seen: None
+        begins = begun = asks = ends = lambda self, seen, looked_s=0.0: None
 
         def __init__(self):
             self.given = []

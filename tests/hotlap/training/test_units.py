@@ -38,6 +38,27 @@ def test_what_is_done_between_the_making_of_an_iterator_and_its_first_batch_is_n
     assert script.units.taken.wait_s == 4 * ASK + 40
 
 
+def test_what_hotlap_itself_looks_at_before_a_pass_is_no_wait(script):
+    for looked_s in (3.0, 0.0):
+        script.units.begins(script.of(script.training))
+        script.does(looked_s + 20)
+        script.units.begun(script.of(script.training), looked_s)
+        script.train()
+        script.train()
+        script.ends(script.training)
+    assert script.seconds == [UNIT + 20, UNIT, UNIT + 20, UNIT]
+    assert script.units.taken.wait_s == 4 * ASK + 40
+
+
+def test_the_wait_of_a_pass_whose_iterator_is_made_unheard_begins_with_it(script):
+    script.units.begins(script.of(script.training))
+    script.does(20)  # workers that start
+    script.train()
+    script.train()
+    script.ends(script.training)
+    assert script.units.taken.wait_s == 2 * ASK + 20
+
+
 def test_waiting_is_known_as_it_was_at_the_epochs_begin(script):
     script.train_pass()
     script.begins(script.training, 20)  # workers that start
