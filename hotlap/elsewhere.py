@@ -24,7 +24,6 @@ MACHINE = {
     "cuda": "CUDA",
     "cudnn": "cuDNN",
     "python": "Python",
-    "hotlap": "hotlap",
 }
 """Facts on which the best settings depend, and what a sentence calls them."""
 

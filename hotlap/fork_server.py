@@ -21,7 +21,6 @@ that starts a thread or a CUDA context, so what is forked from it is as good as 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import json
 import multiprocessing
@@ -34,10 +33,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hotlap import fresh_worker
+from hotlap.prctl import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
 from hotlap.scratch_place import remove_left
 
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 ALWAYS = ("torch._dynamo", "hotlap.worker")
 """Imported besides what the runner names: torch's optimizers import torch._dynamo on first use."""
 
@@ -57,11 +55,11 @@ def main() -> None:
     if sys.platform == "linux":
         # A stopped server sees no end of its orders. Its tuner's end wakes it up; killing it
         # instead would leave nobody to kill what its trial has started.
-        _prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
+        prctl(PR_SET_PDEATHSIG, signal.SIGCONT)
     notes = [_imported(name) for name in (*filter(None, names.split(",")), *ALWAYS)]
     if sys.platform == "linux":
         # Whatever a trial leaves behind becomes our child, and is found and killed.
-        _prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
     Server(orders, answers, environment, heard, [note for note in notes if note]).serve()
     os._exit(0)  # torch's own tear-down would take a second or more, and nothing is left to save
 
@@ -158,7 +156,7 @@ class Server:
             os.setsid()
             name_semaphores()
             if sys.platform == "linux":
-                _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+                prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
                 if os.getppid() != server:
                     return 1
             signal.set_wakeup_fd(-1)
@@ -269,10 +267,6 @@ def _redirect(log: Path) -> None:
     os.dup2(fd, 1)
     os.dup2(fd, 2)
     os.close(fd)
-
-
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 if __name__ == "__main__":

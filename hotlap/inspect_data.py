@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader, IterableDataset, IterDataPipe, get_work
 
 from hotlap.fingerprint import fingerprint
 from hotlap.interpose.state import State, changed, has_epochs, state
+from hotlap.order import draw, indices
 from hotlap.same_samples import seed_all, seed_host
 from hotlap.workload import Workload
 
@@ -43,8 +44,8 @@ DEPTH = 4
 """Datasets within datasets (a subset, a wrapper) are looked into so deep."""
 
 
-def data_facts(workload: Workload) -> dict[str, Any]:
-    """The facts of a dataset that is read by a loader, as data that JSON can hold.
+def data_facts(workload: Workload, loader: DataLoader[Any]) -> dict[str, Any]:
+    """The facts of a dataset that is read by `loader`, as data that JSON can hold.
 
     Returns:
         - `stream_sharing`: "shared" if workers give a stream's samples once, "repeated" if each
@@ -56,7 +57,7 @@ def data_facts(workload: Workload) -> dict[str, Any]:
     stream = isinstance(workload.dataset, IterableDataset)
     return {
         "stream_sharing": stream_sharing(workload) if stream else "",
-        "dataset_changes": dataset_changes(workload.dataset),
+        "dataset_changes": dataset_changes(loader),
         "own_generator": own_generator(workload.dataset),
         "fixed_order": _fixed_order(workload, stream),
     }
@@ -67,8 +68,16 @@ def stream_sharing(workload: Workload) -> str:
 
     It is drawn from in this process and in two workers, with the same random numbers for each
     sample. One that ends soon is compared whole. A longer one is shared if the first worker's
-    samples come in this order in the whole stream too, and the second worker has others.
+    samples come in this order in the whole stream too, and the second worker has others. One that
+    refuses to be drawn from so, in a worker say, tells nothing.
     """
+    try:
+        return _stream_sharing(workload)
+    except Exception:  # it trains all the same: the script or the workload draws in its own way
+        return "unknown"
+
+
+def _stream_sharing(workload: Workload) -> str:
     dataset: Any = workload.dataset
     if isinstance(dataset, IterDataPipe):  # DataLoader itself treats these in a special way
         return "unknown"
@@ -100,23 +109,35 @@ def stream_sharing(workload: Workload) -> str:
     return "shared" if in_order and not set(first) & set(second) else "unknown"
 
 
-def dataset_changes(dataset: Any) -> str:
-    """Why the dataset may be another one in the next epoch; empty if nothing hints at it."""
+def dataset_changes(loader: DataLoader[Any]) -> str:
+    """Why the dataset may be another one in the next epoch; empty if nothing hints at it.
+
+    Drawn are the first two samples in the loader's own order. What cannot be drawn tells nothing.
+    """
+    dataset = loader.dataset
     if place := has_epochs(dataset):
         return f"{place} has a method set_epoch"
-    samples = iter(dataset) if isinstance(dataset, IterableDataset) else None
     before: State | None = None
-    for i in (0, 0, 1):
-        try:
-            _ = next(samples) if samples is not None else dataset[i]
-        except (StopIteration, IndexError):  # a very short one
-            break
-        # The first sample may open files, and find out how much is in them.
-        before = state(data_only=True, dataset=dataset) if before is None else before
+    try:
+        for _ in _few(loader):
+            # The first sample may open files, and find out how much is in them.
+            before = state(data_only=True, dataset=dataset) if before is None else before
+    except Exception:  # whoever trains on it meets that or not: nothing here depends on it
+        pass
     if before is None:
         return ""
     place = changed(before, state(data_only=True, dataset=dataset), data_only=True)
     return f"{place} changes when a sample is drawn" if place else ""
+
+
+def _few(loader: DataLoader[Any]) -> Iterator[Any]:
+    """The loader's first sample, of a map-style dataset twice, and the second one."""
+    if isinstance(loader.dataset, IterableDataset):
+        yield from itertools.islice(iter(loader.dataset), 3)
+    else:
+        asked = list(itertools.islice(indices(loader), 2))
+        for index in [*asked[:1], *asked]:
+            yield draw(loader, [index])
 
 
 def own_generator(dataset: Any) -> str:

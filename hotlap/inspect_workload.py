@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
-from torch.utils.data import IterableDataset
+from torch.utils.data import DataLoader, IterableDataset
 
 from hotlap import toolchain
 from hotlap.apply import Applied, apply
@@ -25,6 +25,7 @@ from hotlap.errors import NoBatch
 from hotlap.inspect_data import data_facts
 from hotlap.kernels import accepted, set_kernel
 from hotlap.loading import Resident
+from hotlap.order import draw, indices
 from hotlap.picklable import refused_by_pickle
 from hotlap.settings import Settings
 from hotlap.structure import batch_shapes, dataset_kind, model_digest
@@ -97,19 +98,26 @@ def spawn_error(workload: Workload) -> str:
     )
 
 
-def sample_times(workload: Workload) -> tuple[float, float]:
+def sample_times(loader: DataLoader[Any]) -> tuple[float, float]:
     """Mean CPU and wall seconds to fetch one sample in this process; 0.0 each without samples.
 
     CPU far below wall time: samples wait (disk, network), and workers cost no core. A sample that
-    gave up its core of itself has waited; one that a neighbour pushed off it has not.
+    gave up its core of itself has waited; one that a neighbour pushed off it has not. Samples that
+    can be drawn in the loader's own pass alone tell nothing.
     """
-    samples = _samples(workload.dataset)
-    if next(samples, None) is None:  # the first one opens files and fills caches
+    try:
+        return _sample_times(_samples(loader))
+    except Exception:  # the script or the workload trains all the same: it is no fault of theirs
+        return 0.0, 0.0
+
+
+def _sample_times(samples: Iterator[Any]) -> tuple[float, float]:
+    if not any(True for _ in itertools.islice(samples, 1)):  # which opens files and fills caches
         return 0.0, 0.0
     start, cpu_s, wait_s, n = time.perf_counter(), 0.0, 0.0, 0
     while n < MAX_SAMPLES and time.perf_counter() - start < SAMPLE_S:
         wall, cpu, gave_up = time.perf_counter(), time.process_time(), _times_given_up()
-        if next(samples, None) is None:
+        if not any(True for _ in itertools.islice(samples, 1)):
             break
         n += 1
         used_s = time.process_time() - cpu
@@ -125,8 +133,9 @@ def _times_given_up() -> int:
 
 
 def _data(workload: Workload, applied: Applied, batches: list[Any]) -> dict[str, Any]:
-    resident = isinstance(applied.loader, Resident)
-    cpu_s, wall_s = (0.0, 0.0) if resident else sample_times(workload)
+    loader: Any = applied.loader
+    resident = isinstance(loader, Resident)
+    cpu_s, wall_s = (0.0, 0.0) if resident else sample_times(loader)
     return {
         "batch_size": workload.batch_size,
         "n_epoch_steps": applied.n_epoch_steps,
@@ -134,7 +143,7 @@ def _data(workload: Workload, applied: Applied, batches: list[Any]) -> dict[str,
         "loader": not resident,
         "iterable_dataset": isinstance(workload.dataset, IterableDataset),
         "spawn_error": "" if resident else spawn_error(workload),
-        **({} if resident else data_facts(workload)),
+        **({} if resident else data_facts(workload, loader)),
         "sample_cpu_s": cpu_s,
         "sample_wall_s": wall_s,
         "batch_bytes": sum(t.numel() * t.element_size() for t in tensors(batches[0])),
@@ -217,7 +226,7 @@ def _batches(applied: Applied) -> list[Any]:
     return batches
 
 
-def _samples(dataset: Any) -> Iterator[Any]:
-    if isinstance(dataset, IterableDataset):
-        return iter(dataset)
-    return (dataset[i] for i in range(len(dataset)))
+def _samples(loader: DataLoader[Any]) -> Iterator[Any]:
+    if isinstance(loader.dataset, IterableDataset):
+        return iter(loader.dataset)
+    return (draw(loader, [index]) for index in indices(loader))

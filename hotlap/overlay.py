@@ -85,8 +85,11 @@ def not_for_a_user(folder: Path) -> str:
     me = (os.geteuid(), os.getegid())
     waiting, n_seen = deque([str(folder)]), 0
     while waiting and n_seen < MAX_LOOKED_AT:
-        path = waiting.popleft()
-        about, n_seen = os.lstat(path), n_seen + 1
+        path, n_seen = waiting.popleft(), n_seen + 1
+        try:
+            about = os.lstat(path)
+        except FileNotFoundError:  # another process has removed it meanwhile
+            continue
         if (about.st_uid, about.st_gid) != me and not stat.S_ISLNK(about.st_mode):
             if os.access(path, os.W_OK):
                 return (
@@ -94,7 +97,8 @@ def not_for_a_user(folder: Path) -> str:
                     "copy of such"
                 )
         if stat.S_ISDIR(about.st_mode):
-            with contextlib.suppress(PermissionError):  # not for the script either
+            # Not for the script either, or gone by now.
+            with contextlib.suppress(PermissionError, FileNotFoundError, NotADirectoryError):
                 waiting.extend(os.path.join(path, name) for name in sorted(os.listdir(path)))
     return ""
 

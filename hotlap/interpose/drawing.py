@@ -13,6 +13,7 @@ import itertools
 import os
 import select
 import signal
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,6 +22,8 @@ import torch
 
 from hotlap.interpose.inner import inner
 from hotlap.interpose.state import MOST, attributes, changed, state
+from hotlap.order import collate, draw, indices
+from hotlap.prctl import PR_SET_PDEATHSIG, prctl
 
 TRY_S = 5.0
 """Samples that take longer tell nothing."""
@@ -28,19 +31,19 @@ TRY_S = 5.0
 FILES = (io.FileIO, io.BufferedReader, io.TextIOWrapper)
 
 
-def changed_by_drawing(dataset: Any, collate_fn: Any) -> str:
-    """What changes in a dataset or its collate_fn when two samples are drawn, or ""."""
+def changed_by_drawing(loader: Any) -> str:
+    """What changes in a loader's dataset or collate_fn when its first samples are drawn, or ""."""
+    dataset, collate_fn = loader.dataset, loader.collate_fn
 
-    def draw() -> str:
-        _ = dataset[0]  # which may open files, and find out how much is in them
+    def look() -> str:
+        asked = list(itertools.islice(indices(loader), 2))
+        draw(loader, asked[:1])  # which may open files, and find out how much is in them
         before = state(data_only=True, dataset=dataset, collate_fn=collate_fn)
-        with contextlib.suppress(IndexError):  # a very short one
-            samples = [dataset[i] for i in range(2)]
-            collate_fn(samples)
+        collate(loader, draw(loader, asked))
         now = state(data_only=True, dataset=dataset, collate_fn=collate_fn)
         return changed(before, now, data_only=True)
 
-    return asked_in_a_fork(draw, dataset) if hasattr(dataset, "__dict__") else ""
+    return asked_in_a_fork(look, dataset) if hasattr(dataset, "__dict__") else ""
 
 
 def asked_in_a_fork(question: Callable[[], str], dataset: Any) -> str:
@@ -53,25 +56,36 @@ def asked_in_a_fork(question: Callable[[], str], dataset: Any) -> str:
     if not hasattr(os, "fork"):
         return ""
     read, write = os.pipe()
+    parent = os.getpid()
     with _places_kept(dataset):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads: a worker's, say
             pid = os.fork()
         if pid == 0:
             try:
+                _end_with(parent)
                 os.write(write, _answer(question).encode())
             except BaseException:
                 os._exit(1)  # what is wrong with a sample is the script's to meet
             os._exit(0)
         os.close(write)
-        ready, _, _ = select.select([read], [], [], TRY_S)
-        answer = os.read(read, 65536).decode() if ready else ""
-        os.close(read)
-        # A SIGCHLD handler of the script's own may have been first.
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-    return answer
+        try:
+            ready, _, _ = select.select([read], [], [], TRY_S)
+            return os.read(read, 65536).decode() if ready else ""
+        finally:
+            os.close(read)
+            # A SIGCHLD handler of the script's own may have been first.
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def _end_with(parent: int) -> None:
+    """Let this process end when the one that has forked it is ended (Linux)."""
+    if sys.platform == "linux":
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was ended before that
+            os._exit(1)
 
 
 def _answer(question: Callable[[], str]) -> str:

@@ -7,7 +7,6 @@ process that may want to fork first.
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Any
 
 import torch
@@ -16,7 +15,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from hotlap import toolchain
 from hotlap.elsewhere import differences
 from hotlap.frozen import Frozen
+from hotlap.interpose.begin import active
+from hotlap.interpose.device import device_of, parameters_device
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.say import say
 from hotlap.machine import nvidia_driver
 
 
@@ -35,20 +37,23 @@ def tell_elsewhere(frozen: Frozen, imposed: Imposed, cpu: dict[str, Any]) -> Non
         if said:  # torch goes through its hooks just now: none can be taken away
             return
         said = True
-        facts = {**cpu, **_facts(optimizer)}
-        for line in differences(frozen.provenance, facts, imposed.value("amp")):
-            with contextlib.suppress(OSError, ValueError):  # the script has closed it
-                if sys.stderr is not None:
-                    print(f"hotlap: {line}", file=sys.stderr)
+        with contextlib.suppress(Exception):  # what informs a user never ends the training
+            facts = {**cpu, **_facts(optimizer)}
+            for line in differences(frozen.provenance, facts, imposed.value("amp")):
+                say(line)
 
     register_optimizer_step_post_hook(tell)
 
 
 def _facts(optimizer: Any) -> dict[str, Any]:
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    device = parameters[0].device if parameters else torch.device("cpu")
+    interposition = active()
+    roots = interposition.seen.roots if interposition is not None else []
+    device = device_of([parameters_device(optimizer)], [root.device for root in roots])
     on_cuda = device.type == "cuda"
     versions = toolchain.versions(cuda=on_cuda)
     driver = {"nvidia_driver": nvidia_driver()} if on_cuda else {}
     known = {name: value for name, value in {**versions, **driver}.items() if value is not None}
-    return {**known, **toolchain.device_facts(device)}
+    # Whoever updates in host memory may compute on the device that is in use besides.
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    sure = device.type != "cpu" or not in_use
+    return {**known, **(toolchain.device_facts(device) if sure else {})}

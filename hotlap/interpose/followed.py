@@ -64,7 +64,9 @@ class Followed:
         seen.steps_per_batch = pace.steps_per_batch
 
     def _pace(self, seen: LoaderSeen) -> Pace:
-        return self._paces.setdefault(id(seen), Pace())
+        if (pace := self._paces.get(id(seen))) is None:  # asked at each batch and step
+            pace = self._paces[id(seen)] = Pace()
+        return pace
 
     def _evaluates(self, seen: LoaderSeen) -> bool:
         """Whether all its batches came without gradients, in passes that are over."""

@@ -26,23 +26,26 @@ class Inner(threading.local):
     """Knows in whose work this thread is: what else is used meanwhile is its dataset's own.
 
     A loader's workers are forked within that, and so they know it too.
+
+    Attributes:
+        outer: In whose work; None in nobody's.
     """
 
     def __init__(self) -> None:
-        self._outer: Any = None
+        self.outer: Any = None
 
     @contextlib.contextmanager
     def of(self, outer: Any) -> Iterator[None]:
         """Meanwhile `outer`, a loader as a rule, makes an iterator or draws samples."""
-        before, self._outer = self._outer, outer
+        before, self.outer = self.outer, outer
         try:
             yield
         finally:
-            self._outer = before
+            self.outer = before
 
     def has(self, loader: Any) -> bool:
         """Whether `loader` is used within another one's work."""
-        return self._outer is not None and self._outer is not loader
+        return self.outer is not None and self.outer is not loader
 
 
 inner = Inner()

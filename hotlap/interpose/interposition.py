@@ -31,8 +31,8 @@ class Interposition:
 
     Args:
         imposed: Settings and which of them.
-        observe: Whether to find out, too, what can only be found out by trying: the kernels that
-            each optimizer takes.
+        observe: Whether to find out, too, what nothing that is imposed needs: the roots, and, by
+            trying, the kernels that each optimizer takes.
         alone: Whether the processes that the script starts have no hotlap in them.
 
     Attributes:
@@ -50,7 +50,7 @@ class Interposition:
         self._switches = Switches(imposed, self.notes, self.seen, places)
         self._loaders = Loaders(imposed, self.notes, self.seen, places)
         ranks = Ranks(self.seen, alone)
-        self._roots = Roots(imposed, self.seen, places, ranks)
+        self._roots = Roots(imposed, self.seen, places, ranks, observe)
         self._optimizers = Optimizers(
             imposed, self.notes, self.seen, places, ranks, observe, self._made, self._stepped
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from hotlap.interpose.begin import active
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.reach import unreached
+from hotlap.interpose.say import say
 from hotlap.notes import Note
 
 
@@ -36,15 +36,14 @@ def tell_at_end(
             return
         if not helps or _trained():
             for line in lines(imposed, notes, said):
-                print(line, file=sys.stderr)
+                say(line)
 
     if imposed.names:
         atexit.register(tell)
     elif not helps:
-        print(
-            f"hotlap: nothing to put in force: {path} has PyTorch's defaults, and its provenance "
-            "lists no setting as tuned",
-            file=sys.stderr,
+        say(
+            f"nothing to put in force: {path} has PyTorch's defaults, and its provenance lists no "
+            "setting as tuned"
         )
 
 
@@ -65,9 +64,7 @@ def lines(imposed: Imposed, notes: Sequence[Note], said: Sequence[Note]) -> list
     seen = interposition.seen if interposition else None
     told += [note for note in unreached(imposed, seen) if note["setting"] not in names]
     return [
-        f"hotlap: {note['setting']} was not in force: {note['reason']}"
-        for note in told
-        if note not in said
+        f"{note['setting']} was not in force: {note['reason']}" for note in told if note not in said
     ]
 
 

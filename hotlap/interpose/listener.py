@@ -13,8 +13,12 @@ class Listener(Protocol):
     def begins(self, seen: LoaderSeen) -> None:
         """A pass over a DataLoader begins; its workers start after this."""
 
-    def begun(self, seen: LoaderSeen) -> None:
-        """Its iterator is made, and its workers have started; no batch is asked for yet."""
+    def begun(self, seen: LoaderSeen, looked_s: float) -> None:
+        """Its iterator is made, and its workers have started; no batch is asked for yet.
+
+        Of that, hotlap itself has looked at the dataset for `looked_s`. Not told of a loader whose
+        class goes its own way.
+        """
 
     def asks(self, seen: LoaderSeen) -> Any:
         """The script asks for a batch; what is returned, if not None, it gets instead of one."""

@@ -2,8 +2,9 @@
 
 `DataLoader.__init__` is replaced on the class, so subclasses, loaders that a library makes anew and
 names imported before are reached. Nothing is put on the loaders but arguments, and no random number
-is drawn. They are copied and pickled as ever; a copy of one whose workers only hotlap keeps has
-none that are kept. Those that a dataset uses itself are left alone (inner.py).
+is drawn. They are copied and pickled as the script made them: a copy has nothing imposed, since
+nobody would watch its workers. It is heard, as is a class that builds itself (known_loaders.py).
+Those that a dataset uses itself are left alone (inner.py).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import inspect
 import multiprocessing
 import sys
 import weakref
-from typing import Any
+from types import FrameType
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -24,10 +26,11 @@ from hotlap.errors import SettingsError
 from hotlap.interpose.followed import Followed
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.inner import AsMade, inner
+from hotlap.interpose.known_loaders import KnownLoaders
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
-from hotlap.interpose.place import Places, maker
-from hotlap.interpose.seen import LoaderSeen, Seen, simple
+from hotlap.interpose.place import Places
+from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.workers import Workers
 from hotlap.loading import arguments, given_settings
 from hotlap.notes import Note, tell
@@ -53,6 +56,13 @@ THEIRS = ("dataset", "sampler", "batch_sampler", "collate_fn", "generator")
 """Arguments that only the script gives: compared by identity, never by their own `==`."""
 
 
+class Pass(NamedTuple):
+    """An iterator's loader, not held by it, and what is known of that."""
+
+    seen: LoaderSeen
+    loader: weakref.ref[DataLoader[Any]]
+
+
 class Loaders:
     """Watches all DataLoaders, and imposes loader settings on them."""
 
@@ -60,12 +70,10 @@ class Loaders:
         self._imposed = imposed
         self._wanted = [name for name in LOADER_SETTINGS if name in imposed]
         self._notes = notes
-        self._seen = seen
-        self._places = places
+        self._known = KnownLoaders(seen, places)
         self._signature = inspect.signature(DataLoader.__init__)
-        self._loaders: WeakKeyDictionary[DataLoader[Any], LoaderSeen] = WeakKeyDictionary()
-        self._made_before: dict[tuple[Any, ...], LoaderSeen] = {}
-        self._iterators: WeakKeyDictionary[Any, LoaderSeen] = WeakKeyDictionary()
+        self._passes: WeakKeyDictionary[Any, Pass] = WeakKeyDictionary()  # by their iterators
+        self._beginning: Any = None  # a loader whose own __iter__ goes on
         self._followed = Followed(self._is_open)
         self._as_made = AsMade()
         self._workers = Workers(imposed, notes)
@@ -80,8 +88,7 @@ class Loaders:
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
         state: Any = getattr(DataLoader, "__getstate__", vars)  # object has one since Python 3.11
-        iterators = self._iterators
-        theirs: WeakKeyDictionary[Any, weakref.ref[DataLoader[Any]]] = WeakKeyDictionary()
+        known, passes, wanted = self._known, self._passes, bool(self._wanted)
 
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -91,19 +98,23 @@ class Loaders:
 
         @functools.wraps(go)
         def __iter__(self: Any) -> Any:
-            seen, listener = watcher._loaders.get(self), watcher.listener
             if watcher._stays(self):
                 watcher._as_made.put_back(self)
-                if seen is not None:
-                    seen.imposed.clear()
+                if (stays := known.get(self)) is not None:
+                    stays.imposed.clear()
             if inner.has(self):
                 return go(self)
+            seen, listener = known.met(self, sys._getframe(1)), watcher.listener
             if listener is not None and seen is not None:
                 listener.begins(seen)
-            watcher._workers.before_pass(self)
-            iterator = go(self)
+            looked_s = watcher._workers.before_pass(self)
+            before, watcher._beginning = watcher._beginning, self
+            try:
+                iterator = go(self)
+            finally:
+                watcher._beginning = before
             if listener is not None and seen is not None:
-                listener.begun(seen)
+                listener.begun(seen, looked_s)
             return iterator
 
         @functools.wraps(get)
@@ -113,10 +124,10 @@ class Loaders:
 
         @functools.wraps(begin)
         def begun(self: Any, loader: Any) -> None:
+            seen = watcher._met(loader, sys._getframe(1))
             begin(self, loader)
-            if (seen := watcher._loaders.get(loader)) is not None:
-                iterators[self] = seen
-                theirs[self] = weakref.ref(loader)
+            if seen is not None:
+                passes[self] = Pass(seen, weakref.ref(loader))
                 vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
 
@@ -124,10 +135,12 @@ class Loaders:
         def reset(self: Any, loader: Any, first_iter: bool = False) -> None:
             # Called for each pass of a loader that keeps its workers, and by each new iterator
             # with workers for its first one.
+            if not first_iter:
+                watcher._met(loader, sys._getframe(1))
             again(self, loader, first_iter)
-            if not first_iter and (seen := iterators.get(self)) is not None:
+            if not first_iter and (one := passes.get(self)) is not None:
                 vars(self)[HELD] = watcher._holdable(loader)
-                seen.n_iterators += 1
+                one.seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
                     # The script's own loader makes a new iterator, which draws its seed here; a
                     # kept one does not, and all random numbers after it would be others.
@@ -135,40 +148,40 @@ class Loaders:
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
-            loader = theirs[self]() if self in theirs else None
+            # Runs at each batch: hardly a line too many.
+            one, listener = passes.get(self), watcher.listener
+            seen, loader = (None, None) if one is None else (one.seen, one.loader())
             loader = vars(self).get(HELD) if loader is None else loader
             if inner.has(loader):
                 return following(self)
-            seen, listener = iterators.get(self), watcher.listener
             if listener is not None and seen is not None:
                 if (held := listener.asks(seen)) is not None:
                     return held
+            before, inner.outer = inner.outer, self if loader is None else loader
             try:
-                with inner.of(self if loader is None else loader):
-                    batch = following(self)
+                batch = following(self)
             except StopIteration:
-                if loader is not None:
+                inner.outer = before
+                if wanted and loader is not None:
                     watcher._workers.batch(loader, ended=True)
                 if listener is not None and seen is not None:
                     listener.ends(seen)
                 vars(self).pop(HELD, None)
                 watcher._followed.ends(seen)
                 raise
+            finally:
+                inner.outer = before
             if seen is not None:
                 watcher._followed.gives(seen)
-            if loader is not None:
+            if wanted and loader is not None:
                 watcher._workers.batch(loader)
-                if listener is not None and seen is not None:
-                    listener.gives(seen, loader, self, batch)
+            if listener is not None and seen is not None and loader is not None:
+                listener.gives(seen, loader, self, batch)
             return batch
 
         def __getstate__(self: Any) -> Any:
             found = state(self)
-            if isinstance(found, dict) and inner.has(self):  # another one's workers get a copy
-                return {**found, **watcher._as_made.of(self)}
-            if not watcher._workers.keeps(self) or not isinstance(found, dict):
-                return found
-            return {**found, "persistent_workers": False, "_iterator": None}
+            return {**found, **watcher._as_made.of(self)} if isinstance(found, dict) else found
 
         watcher = self
         patches.put(DataLoader, "__init__", __init__)
@@ -184,7 +197,16 @@ class Loaders:
         self._followed.stepped()
 
     def _is_open(self, seen: LoaderSeen) -> bool:
-        return any(HELD in vars(one) for one, of in self._iterators.items() if of is seen)
+        return any(HELD in vars(one) for one, its in self._passes.items() if its.seen is seen)
+
+    def _met(self, loader: Any, frame: FrameType) -> LoaderSeen | None:
+        """A pass begins, of a class perhaps that does not come here by its `__iter__`."""
+        if inner.has(loader):
+            return self._known.get(loader)
+        seen = self._known.met(loader, frame)
+        if seen is not None and self.listener is not None and self._beginning is not loader:
+            self.listener.begins(seen)
+        return seen
 
     def _stays(self, loader: Any) -> bool:
         """Whether a loader stays as the script has it."""
@@ -257,22 +279,7 @@ class Loaders:
         self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changed: dict[str, Any]
     ) -> None:
         own = self._signature.bind(loader, *args, **kwargs).arguments
-        order = own.get("batch_sampler")
-        new = LoaderSeen(
-            name=type(loader).__name__,
-            dataset=type(loader.dataset).__name__,
-            batch_size=loader.batch_size,
-            num_workers=own.get("num_workers", 0),
-            sampler=type(loader.sampler if order is None else order).__name__,
-            iterable=isinstance(loader.dataset, IterableDataset),
-            where=self._places.of(maker(sys._getframe(2), loader)),
-            imposed={name: simple(value) for name, value in changed.items()},
-        )
-        # One that the script makes anew, each epoch or even each step, is the same one.
-        key = (new.name, new.dataset, new.batch_size, new.num_workers, new.sampler, new.where)
-        if (seen := self._made_before.setdefault(key, new)) is new:
-            self._seen.loaders.append(new)
-        self._loaders[loader] = seen
+        seen = self._known.made(loader, own, changed, sys._getframe(2))
         if changed:
             self._workers.made(loader, own, seen)
             names = {*changed, *DEFAULTS}

@@ -156,9 +156,22 @@ def _is_inner(optimizer: Optimizer, frame: FrameType) -> bool:
 
     torch calls the hooks for both; `frame` is that of what it puts round a class's step.
     """
+    if not _has_steps_of_parents(type(optimizer)):
+        return False
     step: Any = type(optimizer).step
     own = getattr(step, "__wrapped__", None) if getattr(step, "hooked", False) else None
     return own is not None and frame.f_locals.get("func", own) is not own
+
+
+_several: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+
+
+def _has_steps_of_parents(kind: type) -> bool:
+    """Whether several of its classes have a step of their own; asked at each step, so kept."""
+    if (known := _several.get(kind)) is None:
+        own = sum("step" in vars(one) for one in kind.__mro__ if one is not Optimizer)
+        known = _several[kind] = own > 1
+    return known
 
 
 def _own_kernel(optimizer: Optimizer) -> str:

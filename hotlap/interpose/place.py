@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
 from importlib.util import find_spec
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -27,10 +28,23 @@ def torch_folder() -> str:
 
 
 def maker(frame: FrameType | None, made: Any) -> FrameType | None:
-    """The frame that makes an object: not those of its own classes' constructors."""
-    while frame is not None and frame.f_locals.get("self") is made:
+    """The frame that makes an object: not those of its own classes' constructors.
+
+    No frame's variables are looked at: what the script deletes would live as long as the frame.
+    """
+    constructors = set(_constructors(type(made)))
+    while frame is not None and frame.f_code in constructors:
         frame = frame.f_back
     return frame
+
+
+def _constructors(kind: type) -> Iterator[CodeType]:
+    for one in kind.__mro__:
+        function: Any = vars(one).get("__init__")
+        while function is not None:
+            if isinstance(code := getattr(function, "__code__", None), CodeType):
+                yield code
+            function = getattr(function, "__wrapped__", None)
 
 
 class Places:

@@ -89,6 +89,11 @@ def _loader(name: str, seen: Seen, override: Collection[str]) -> str:
         return "no DataLoader seen: the script makes its batches itself"
     # Before the first step it is not known which of them trains.
     loaders = seen.training_loaders or seen.loaders
+    if all(one.by_itself for one in loaders):
+        return (
+            f"its {loaders[0].name} came about without DataLoader.__init__ (it builds itself, or "
+            "is a copy), so its arguments are not reached"
+        )
     if name == "num_workers" and name not in override and all(one.iterable for one in loaders):
         return (
             f"the dataset {loaders[0].dataset} is a stream (IterableDataset), which each worker "

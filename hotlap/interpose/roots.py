@@ -47,10 +47,22 @@ MAX_IN_VAIN = 50
 
 
 class Roots:
-    """Watches module calls until each optimizer's parameters have their root."""
+    """Watches module calls until each optimizer's parameters have their root.
 
-    def __init__(self, imposed: Imposed, seen: Seen, places: Places, ranks: Ranks) -> None:
+    Args:
+        imposed: Without a setting of the model's, and with nobody who wants to know, nothing is
+            watched.
+        seen: Gets each root.
+        places: Tell where it was called.
+        ranks: Where others train along, settings of the model's stay out.
+        observe: Whether the roots are to be known in any case.
+    """
+
+    def __init__(
+        self, imposed: Imposed, seen: Seen, places: Places, ranks: Ranks, observe: bool
+    ) -> None:
         self._imposed = imposed
+        self._wanted = observe or any(name in imposed for name in MODEL)
         self._ranks = ranks
         self._places = places
         self._seen = seen
@@ -62,6 +74,7 @@ class Roots:
         self._n_in_vain = 0
         self._alike: dict[str, RootSeen] = {}
         self._function = ""  # called since the last step: where the script has compiled it
+        self._has_functions = False
         self._n_forwards = 0  # before that step
         self._twins_of: WeakSet[nn.Module] = WeakSet()
         self._twin_kinds: set[Any] = set()
@@ -91,6 +104,8 @@ class Roots:
 
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made: watch for the modules that hold its parameters."""
+        if not self._wanted and self.listener is None:
+            return
         self._optimizers.add(optimizer)
         self._thread = threading.get_ident()  # a script may train in a thread of its own
         if "memory_format" in self._imposed:
@@ -150,6 +165,8 @@ class Roots:
         what is imposed on that module is not in force there.
         """
         if torch.is_grad_enabled():
+            if not self._has_functions:  # which roots were called in this step is not known
+                self._has_functions, self._n_forwards = True, -1
             self._function = place
         with self.asleep():
             yield
@@ -167,6 +184,8 @@ class Roots:
 
     def _look_for_forwards(self) -> None:
         """Between two steps no root was called, but a function that the script has compiled."""
+        if not self._has_functions:
+            return
         n_forwards = sum(call.seen.n_forwards for call in self._calls.values())
         if self._function and n_forwards == self._n_forwards:
             self._seen.own.setdefault("function", self._function)

@@ -27,8 +27,9 @@ class LoaderSeen:
         num_workers: As the script gave it.
         sampler: The class of what gives the order.
         iterable: Whether the dataset is a stream (IterableDataset).
-        where: `file:line` of its making.
+        where: `file:line` of its making, or of its first pass if it came about by itself.
         imposed: DataLoader arguments that hotlap changed, with their values.
+        by_itself: Whether it came about without DataLoader.__init__ (see known_loaders.py).
         n_iterators: Times it was gone through.
         n_batches: Batches it gave.
         n_steps: Optimizer steps that followed its batches.
@@ -43,6 +44,7 @@ class LoaderSeen:
     iterable: bool
     where: str
     imposed: dict[str, Any] = field(default_factory=dict)
+    by_itself: bool = False
     n_iterators: int = 0
     n_batches: int = 0
     n_steps: int = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing.process
 import os
 import sys
+import time
 import weakref
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,19 +88,26 @@ class Workers:
             and not watched.own["persistent_workers"]
         )
 
-    def before_pass(self, loader: DataLoader[Any]) -> None:
-        """Give up what must not be in force in the pass that begins now."""
+    def before_pass(self, loader: DataLoader[Any]) -> float:
+        """Give up what must not be in force in the pass that begins now.
+
+        Returns:
+            The seconds of the look that is done once: no later pass begins with it.
+        """
         if (watched := self._watched.get(loader)) is None:
-            return
+            return 0.0
+        looked_s = 0.0
         if not watched.place.looked:
             watched.place.looked = True
+            began = time.perf_counter()
             self._look(loader, watched)
+            looked_s = time.perf_counter() - began
         # What kept workers alone would not see takes time to look at.
         now = _state(loader, data_only=not self.keeps(loader))
         has_workers = "num_workers" not in watched.place.reasons
         if has_workers and watched.before and (where := changed(watched.before, now)):
             self._keep_none(watched, f"{where} changed between two passes of the loader")
-        if watched.open and self.keeps(loader) and n_holders(loader) > ALONE:
+        if watched.open and self.keeps(loader) and _is_held(loader):
             self._refuse(
                 watched,
                 "persistent_workers",
@@ -109,6 +117,7 @@ class Workers:
         self._give_up(loader, watched)
         if self.keeps(loader):
             self._keep_one(loader, watched.place)
+        return looked_s
 
     def batch(self, loader: DataLoader[Any], ended: bool = False) -> None:
         """A batch came, or the pass ended: has the script changed the dataset meanwhile?"""
@@ -129,7 +138,7 @@ class Workers:
 
     def _look(self, loader: DataLoader[Any], watched: _Watched) -> None:
         if watched.own["num_workers"] == 0 and "num_workers" not in self._imposed.override:
-            if where := changed_by_drawing(loader.dataset, loader.collate_fn):
+            if where := changed_by_drawing(loader):
                 self._refuse(
                     watched,
                     "num_workers",
@@ -207,6 +216,11 @@ def _state(loader: DataLoader[Any], data_only: bool) -> State:
 def n_holders(loader: Any) -> int:
     """References to the iterator that a loader keeps: a loop that is not done holds it too."""
     return sys.getrefcount(loader.__dict__["_iterator"])
+
+
+def _is_held(loader: Any) -> bool:
+    """Whether somebody else has it; another loader may have taken its place."""
+    return loader.__dict__["_iterator"] is not None and n_holders(loader) > ALONE
 
 
 class _Alone:

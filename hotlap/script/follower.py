@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 from hotlap.errors import InvalidTrial
+from hotlap.interpose.device import device_of, parameters_device
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.interposition import Interposition
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.job import EventLog, Job
 from hotlap.scratch import Scratch
-from hotlap.script.device import device_of, parameters_device
 from hotlap.script.ending import Ending
 from hotlap.script.heard import Heard
 from hotlap.script.skips import Skips

@@ -52,6 +52,7 @@ class Probe(ScriptFollower):
     """Watches some units and answers with facts."""
 
     _loader: Any = None
+    _batch: Any = None
     _begun = 0.0
     _n_units = 0
 
@@ -70,8 +71,9 @@ class Probe(ScriptFollower):
         """One more unit."""
         self.besides()
         self._n_units += 1
-        self._shapes.add(shapes(batch))
-        self._batch = batch
+        if batch is not None:  # a unit is a step where the script asks its loader for no more
+            self._shapes.add(shapes(batch))
+            self._batch = batch
         seen_enough = min(self._n_units, self.seen.n_steps) >= LEAST_UNITS
         if seen_enough or time.monotonic() - self._begun > MOST_S:
             self.ending.guard(self._answer)
@@ -122,7 +124,7 @@ class Probe(ScriptFollower):
         if loader is None:
             return {"loader": False, "resident": False, "batch_size": 1, "n_epoch_steps": None}
         stand_in = _workload(loader)
-        cpu_s, wall_s = sample_times(stand_in)
+        cpu_s, wall_s = sample_times(loader)
         return {
             "loader": True,
             "resident": False,
@@ -130,7 +132,7 @@ class Probe(ScriptFollower):
             "n_epoch_steps": PassSize(loader).n_batches,
             "iterable_dataset": isinstance(loader.dataset, IterableDataset),
             "spawn_error": unguarded_main() or spawn_error(stand_in),
-            **data_facts(stand_in),
+            **data_facts(stand_in, loader),
             "sample_cpu_s": cpu_s,
             "sample_wall_s": wall_s,
             "batch_bytes": size_bytes(self._batch),

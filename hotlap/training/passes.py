@@ -28,7 +28,7 @@ class Pass:
         self.asked_at = now
         self.n_given = 0
         self.trained = False
-        self._made_s = 0.0
+        self._made_s: float | None = None
         self._size: PassSize | None = None
 
     def made(self, now: float) -> None:
@@ -36,8 +36,11 @@ class Pass:
         self._made_s = now - self.asked_at
 
     def asks(self, now: float) -> None:
-        """A batch is asked for."""
-        self.asked_at = now if self.n_given else now - self._made_s
+        """A batch is asked for; if nobody has told that the iterator is made, since the begin."""
+        if self.n_given:
+            self.asked_at = now
+        elif self._made_s is not None:
+            self.asked_at = now - self._made_s
 
     def gives(self, loader: Any, batch: Any, now: float, waits: bool) -> Unit:
         """A batch has come; returns what a unit of it alone has.

@@ -59,6 +59,7 @@ class Units:
         self._unit_at = 0.0
         self._unit = Unit()
         self._trained = False
+        self._carries = False  # the time of training whose batches came before
         self._looked = False  # a root was called without gradients, before any training
         self._looks_always = False
         # What is not training
@@ -79,10 +80,10 @@ class Units:
         else:
             self._asked_at, self._pass_ended = now, False
 
-    def begun(self, seen: LoaderSeen) -> None:
-        """Its iterator is made."""
+    def begun(self, seen: LoaderSeen, looked_s: float = 0.0) -> None:
+        """Its iterator is made; meanwhile hotlap has looked at the dataset for so long."""
         now = self.clock.now()
-        self._passes.of(seen, now).made(now)
+        self._passes.of(seen, now).made(now - looked_s)
 
     def asks(self, seen: LoaderSeen) -> None:
         """A batch is asked for: the border between two units."""
@@ -100,14 +101,19 @@ class Units:
         if seen is self._who.rests:
             self._returns()
         if self._who.may_train:
-            self._who.optimizer.asked(self._unit.n_samples if self._trained else 0)
+            done = self._trained or self._carries
+            self._who.optimizer.asked(self._unit.n_samples if done else 0)
         if self._trained:
-            self._close()
+            self._close_or_carry()
         elif self._looked:  # an evaluation on the training loader
             since = self.clock.other_at
             self.clock.stop(self._unit_at if since is None else since)
             self._others.forget()
             self._unit = Unit()
+        elif self._carries and self._unit.n_batches:
+            self._evaluated()
+            self._goes_on()
+            self._close()
         self._looked = False
         if not self._unit.n_batches:
             self._unit_at = self._asked_at
@@ -118,13 +124,13 @@ class Units:
         one, beside = self._passes.of(seen, now), self.thread.is_another()
         unit = one.gives(loader, batch, now, waits=not beside)
         current = None if iterator is None or beside else weakref.ref(iterator)
-        new = Candidate(seen, loader, unit, one.asked_at, current)
-        if self._who.is_other(seen):
-            self.clock.gives()
-            if self._who.may_train:
-                self._others.gives(new, self._who.loader)
-            return
-        if not self._who.known:
+        if (other := self._who.is_other(seen)) or not self._who.known:
+            new = Candidate(seen, loader, unit, one.asked_at, current)
+            if other:
+                self.clock.gives()
+                if self._who.may_train:
+                    self._others.gives(new, self._who.loader)
+                return
             if not self._who.candidates.gives(new):
                 return
         else:
@@ -236,7 +242,7 @@ class Units:
         elif moved_on or self._pass_ended:
             together = self._trained and not self._pass_ended  # its batches are in the open unit
             if self._trained:
-                self._close()
+                self._close_or_carry()
             self._who.loader, self._pass_ended = grown.seen, False
             self._others.take_over()
             self._unit = grown.unit
@@ -265,7 +271,7 @@ class Units:
     def _returns(self) -> None:
         """The script asks its loader again, and batches make the units as before."""
         self._who.come_back()
-        self._unit, self._trained, self._looked = Unit(), False, False
+        self._unit, self._trained, self._looked, self._carries = Unit(), False, False, False
         self.taken.returns()
 
     def _goes_on(self) -> None:
@@ -289,11 +295,24 @@ class Units:
             self._unit.now += seconds  # it came before that
             self._others.evaluated()
 
+    def _close_or_carry(self) -> None:
+        """The open unit was trained; without a batch of its own its time goes to the next one.
+
+        So it is with a pass's last batches that were fetched ahead: they were units, or part of
+        one, when the next batch was asked for.
+        """
+        if self._unit.n_batches:
+            self._close()
+            return
+        if self.clock.stop_for_other():
+            self._others.forget()
+        self._trained, self._carries = False, True
+
     def _close(self) -> None:
         """The open unit is done."""
         if self.clock.stop_for_other():
             self._others.forget()
         unit, self._unit = self._unit, Unit()
         self.taken.add(unit, unit.now - self.clock.left_out_s)
-        self._trained = False
+        self._trained = self._carries = False
         self._follower.done(unit.n_samples, self.loss, unit.batch)

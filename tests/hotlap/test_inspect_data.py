@@ -133,6 +133,10 @@ def work(dataset, **changes):
     return hotlap.Workload(**{**values, **changes})
 
 
+def facts_of(made):
+    return data_facts(made, DataLoader(made.dataset, made.batch_size))
+
+
 @pytest.mark.parametrize(
     ("stream", "init", "answer"),
     [
@@ -169,13 +173,40 @@ def test_persistent_workers_do_not_see_what_set_epoch_changes():
 
     assert second_epoch(persistent=False) == 1
     assert second_epoch(persistent=True) == 0  # so it has to be found:
-    assert dataset_changes(Curriculum()) == "dataset has a method set_epoch"
-    assert dataset_changes(Subset(Curriculum(), [0, 1])) == "dataset.dataset has a method set_epoch"
+    assert dataset_changes(DataLoader(Curriculum())) == "dataset has a method set_epoch"
+    assert (
+        dataset_changes(DataLoader(Subset(Curriculum(), [0, 1])))
+        == "dataset.dataset has a method set_epoch"
+    )
 
 
 def test_a_dataset_that_counts_changes_and_one_that_opens_files_and_keeps_samples_does_not():
-    assert dataset_changes(Counting()) == "dataset.n_drawn changes when a sample is drawn"
-    assert dataset_changes(Caching()) == "" == dataset_changes(Rows()) == dataset_changes(Stream())
+    found = [dataset_changes(DataLoader(one())) for one in (Counting, Caching, Rows, Stream)]
+    assert found == ["dataset.n_drawn changes when a sample is drawn", "", "", ""]
+
+
+class ByName(Counting):
+    """Its samples have names; it has no length, and no sample 0."""
+
+    __len__ = None
+
+    def __getitem__(self, name):
+        return super().__getitem__({"a": 0, "b": 1}[name])
+
+
+def test_samples_are_drawn_in_the_loader_s_own_order_and_a_failure_tells_nothing():
+    assert "n_drawn changes" in dataset_changes(DataLoader(ByName(), 2, sampler=["a", "b"]))
+    assert dataset_changes(DataLoader(ByName(), 2, sampler=["no such"])) == ""
+
+
+class OneProcess(Stream):
+    def __iter__(self):
+        assert get_worker_info() is None, "this stream is read in one process"
+        return super().__iter__()
+
+
+def test_a_stream_that_refuses_workers_is_no_failure():
+    assert stream_sharing(work(OneProcess())) == "unknown"
 
 
 def test_workers_copy_a_datasets_own_generator_and_seed_the_global_ones():
@@ -198,9 +229,9 @@ def test_an_order_that_means_something_is_found():
         "the workload brings its own sampler": work(Rows(), loader_defaults={"sampler": sampler}),
     }
     for why, made in orders.items():
-        assert data_facts(made)["fixed_order"] == why
-    assert "stream" in data_facts(work(RoundRobin()))["fixed_order"]
+        assert facts_of(made)["fixed_order"] == why
+    assert "stream" in facts_of(work(RoundRobin()))["fixed_order"]
 
 
 def test_the_facts_of_a_plain_dataset_say_nothing():
-    assert set(data_facts(work(Rows())).values()) == {""}
+    assert set(facts_of(work(Rows())).values()) == {""}

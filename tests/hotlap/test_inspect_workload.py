@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import hotlap
 from hotlap.inspect_workload import facts, sample_times, spawn_error
@@ -145,9 +145,18 @@ def test_an_iterable_dataset_is_named():
 
 
 def test_waiting_data_use_little_cpu():
-    cpu_s, wall_s = sample_times(rows(dataset=Waiting()))
+    cpu_s, wall_s = sample_times(DataLoader(Waiting()))
     assert wall_s >= 0.05 and cpu_s < 0.5 * wall_s
-    assert sample_times(rows(dataset=Rows(n=0))) == (0.0, 0.0)
+    assert sample_times(DataLoader(Rows(n=0))) == (0.0, 0.0)
+
+
+class Broken(Rows):
+    def __getitem__(self, i):
+        raise KeyError(i)
+
+
+def test_samples_that_cannot_be_drawn_here_take_no_time():
+    assert sample_times(DataLoader(Broken())) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("part", ["dataset", "collate_fn", "worker_init_fn"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hotlap.overlay import not_for_a_user
 from hotlap.scratch import scratch
 from hotlap.scratch_place import PREFIX, bases, remove_left
 from tests.conftest import ROOT
@@ -258,3 +259,19 @@ def test_a_process_with_threads_is_not_taken_apart(tmp_path):
     finally:
         done.set()
         thread.join()
+
+
+def test_a_file_that_vanishes_meanwhile_is_no_reason(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "also").write_text("")
+    listed = os.listdir
+
+    def then_remove(path):
+        names = listed(path)
+        if names:
+            (tmp_path / "gone").rmdir()
+            (tmp_path / "also").unlink()
+        return names
+
+    monkeypatch.setattr(os, "listdir", then_remove)
+    assert not_for_a_user(tmp_path) == "" and listed(tmp_path) == []

@@ -1,9 +1,11 @@
 """Samples drawn in a forked process leave nothing behind here."""
 
 import os
+import signal
 
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 from hotlap.interpose.drawing import asked_in_a_fork, changed_by_drawing
 
@@ -38,9 +40,13 @@ def lines(tmp_path):
 def test_a_reader_goes_on_where_it_was(lines, keep):
     lines.kept = keep(lines.file)
     assert lines.file.read(10) == bytes(range(10))
-    assert changed_by_drawing(lines, torch.stack) == ""
+    assert changed_by_drawing(loader_of(lines)) == ""
     # What is buffered comes first, and then what follows it in the file.
     assert lines.file.read(N - 10) == bytes(i % 251 for i in range(10, N))
+
+
+def loader_of(dataset):
+    return DataLoader(dataset, 2, sampler=range(4), collate_fn=torch.stack)
 
 
 class Opens:
@@ -60,8 +66,23 @@ class Counts(Opens):
 
 
 def test_what_the_first_sample_finds_out_is_no_change_and_a_count_is():
-    assert changed_by_drawing(Opens(), torch.stack) == ""
-    assert changed_by_drawing(Counts(), torch.stack) == "dataset.n_read"
+    assert changed_by_drawing(loader_of(Opens())) == ""
+    assert changed_by_drawing(loader_of(Counts())) == "dataset.n_read"
+
+
+class CountsBatches(Opens):
+    """Has no length, and knows lists of indices alone."""
+
+    n_read = 0
+
+    def __getitem__(self, indices):
+        self.n_read += len(indices)
+        return torch.zeros(len(indices))
+
+
+def test_samples_are_drawn_by_the_loader_s_own_indices():
+    batches = DataLoader(CountsBatches(), batch_size=None, sampler=[[3, 1], [2]])
+    assert changed_by_drawing(batches) == "dataset.n_read"
 
 
 def test_one_that_hangs_or_fails_answers_nothing(monkeypatch):
@@ -71,3 +92,44 @@ def test_one_that_hangs_or_fails_answers_nothing(monkeypatch):
     assert asked_in_a_fork(lambda: str(1 // 0), None) == ""
     os.close(read)
     os.close(write)
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGALRM, None])
+def test_whoever_draws_is_ended_with_the_process_that_asked(runs, signal_):
+    """An error of the script's own, in a signal handler, or its end by SIGKILL."""
+    text = f"""
+import os, signal, sys, time
+from hotlap.interpose.drawing import asked_in_a_fork
+read, write = os.pipe()
+parent = os.getpid()
+
+def question():
+    os.write(write, f"{{os.getpid()}} ".encode())
+    os.kill(parent, {int(signal_ or signal.SIGKILL)})
+    time.sleep(600)
+
+def stop(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+if {signal_ is None} and os.fork():
+    os.wait()
+else:
+    parent = os.getpid()
+    try:
+        asked_in_a_fork(question, None)
+    except KeyboardInterrupt:
+        pass
+pid = int(os.read(read, 100))
+for _ in range(300):
+    try:
+        state = open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[0]
+    except OSError:
+        state = "gone"
+    if state in ("Z", "gone"):
+        break
+    time.sleep(0.1)
+print(state in ("Z", "gone"))
+"""
+    done = runs.plain(runs.file("asks.py", text))
+    assert done.stdout == "True\n", done.stderr

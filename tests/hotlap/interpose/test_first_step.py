@@ -53,6 +53,38 @@ def test_a_script_without_standard_error_goes_on(runs, closes):
     assert (done.returncode, done.stdout) == (3, "trained\n"), done.stderr
 
 
+def test_a_machine_that_cannot_be_asked_ends_no_training(runs):
+    broken = "import torch\nimport platform\nplatform.python_version = None\n"
+    runs.file("train.py", TRAINS.replace("import torch\n", broken))
+    done = runs.hotlap(FROZEN.format(amp="none"), "train.py")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "trained\n", "")
+
+
+def test_the_device_of_an_optimizer_that_keeps_some_parameters_in_host_memory(runs):
+    text = (
+        "import torch\n"
+        "here, there = torch.zeros(2), torch.zeros(2, device='meta')\n"
+        "torch.optim.SGD([here, there], lr=0.1, foreach=True).step()\n"
+    )
+    runs.file("train.py", text)
+    done = runs.hotlap(FROZEN.format(amp="none"), "train.py")
+    assert "the device was NVIDIA H100 when the settings were frozen and is meta here" in (
+        done.stderr
+    )
+
+
+@pytest.mark.parametrize("closes", ["sys.stderr = None", "sys.stderr.close()"])
+def test_the_last_words_of_a_script_without_standard_error_go_nowhere(runs, closes):
+    runs.file("train.py", f"import sys\nimport torch\n{closes}\nprint('done')\n")
+    done = runs.hotlap("settings: {num_workers: 2}\n", "train.py")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    runs.file("train.py", "import torch\n")
+    assert (
+        "num_workers was not in force"
+        in runs.hotlap("settings: {num_workers: 2}\n", "train.py").stderr
+    )
+
+
 def test_one_that_never_trains_says_nothing_of_it(runs):
     runs.file("train.py", "import torch\nprint(torch.cuda.is_initialized())\n")
     done = runs.hotlap(FROZEN.format(amp="none"), "train.py")

@@ -64,6 +64,15 @@ def test_a_pass_within_a_pass_that_was_kept_so_far(interpose):
     assert list(reason(interposition)) == ["persistent_workers"]
 
 
+def test_loaders_made_at_one_line_and_used_in_turns_keep_their_workers(interpose):
+    interposition = interpose(**KEPT)
+    loaders = [DataLoader(Files(), 4) for _ in range(2)]
+    for _ in range(3):
+        for loader in loaders:  # the other one has just lost its workers, with its pass open
+            assert next(iter(loader)).tolist() == [0, 1, 2, 3]
+    assert interposition.notes == [] and loaders[1].persistent_workers
+
+
 def test_a_pass_that_the_script_breaks_off_keeps_the_workers(interpose):
     interposition = interpose(**KEPT)
     loader = DataLoader(Files(), 4)

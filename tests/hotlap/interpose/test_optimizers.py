@@ -209,7 +209,7 @@ def test_an_optimizer_that_is_copied_or_read_from_a_file_is_known(interpose, way
 
 def test_an_optimizer_that_calls_no_constructor_is_known_from_its_first_step_on(interpose):
     model, inner = trained(torch.optim.SGD, n_steps=1)
-    seen = interpose(optimizer_kernel="foreach").seen
+    seen = interpose(optimizer_kernel="foreach", observe=True).seen
     optimizer = Dressed(inner)
     step(model, optimizer, 2)
     assert (seen.n_optimizers_made, seen.n_steps) == (1, 2)

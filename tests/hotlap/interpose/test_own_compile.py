@@ -62,7 +62,7 @@ def test_a_compiled_function_that_calls_the_model_is_traced_as_a_whole(interpose
     model = net()
     plain = train(model, compiled_loss(model, how))
     torch._dynamo.reset()
-    seen = interpose().seen
+    seen = interpose(observe=True).seen
     model = net()
     n_graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
     assert train(model, compiled_loss(model, how), 25)[:3] == plain
@@ -79,7 +79,7 @@ def test_a_function_that_was_compiled_before_is_traced_as_a_whole_too(interpose)
     torch._dynamo.reset()
     model = net()
     loss_of = compiled_loss(model, "call")
-    interpose()
+    interpose(observe=True)
     assert train(model, loss_of) == plain
 
 

@@ -30,7 +30,7 @@ def test_parameters_whose_gradients_lie_in_buckets_keep_their_layout(interpose):
 
 
 def test_a_layout_of_the_script_s_own_is_seen(interpose):
-    seen = interpose().seen
+    seen = interpose(observe=True).seen
     for model in (Net().to(memory_format=torch.channels_last), Net()):
         train_net(model, optimizer_of(model))
     assert [root.memory_format for root in seen.roots] == ["channels_last", "contiguous"]

@@ -66,7 +66,7 @@ def test_what_cannot_be_in_force_is_refused_with_a_reason(interpose):
 
 
 def test_a_switched_off_scaler_is_no_precision_of_its_own(interpose):
-    seen = interpose().seen
+    seen = interpose(observe=True).seen
     torch.amp.GradScaler("cpu", enabled=False)
     torch.autocast("cpu", enabled=False)
     assert seen.own == {}

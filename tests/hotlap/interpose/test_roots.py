@@ -18,7 +18,7 @@ PLAIN_CALL = nn.Module.__call__
 
 
 def test_the_root_is_the_outermost_module_that_holds_trained_parameters(interpose):
-    seen = interpose().seen
+    seen = interpose(observe=True).seen
     frozen, model, loss = nn.Linear(3, 3), nn.Sequential(nn.Sequential(Net())), nn.MSELoss()
     optimizer = optimizer_of(model)
     with torch.no_grad():
@@ -33,7 +33,7 @@ def test_the_root_is_the_outermost_module_that_holds_trained_parameters(interpos
 
 
 def test_two_optimizers_have_two_roots(interpose):
-    seen = interpose().seen
+    seen = interpose(observe=True).seen
     maker, judge = nn.Linear(2, 192), Net()
     optimizers = optimizer_of(maker), optimizer_of(judge)
     for _ in range(3):
@@ -44,7 +44,7 @@ def test_two_optimizers_have_two_roots(interpose):
 
 
 def test_when_all_roots_are_found_torch_s_own_call_is_back(interpose):
-    interpose()
+    interpose(observe=True)
     assert nn.Module.__call__ is PLAIN_CALL  # nothing to look for yet
     model = Net()
     optimizer = optimizer_of(model)
@@ -54,6 +54,15 @@ def test_when_all_roots_are_found_torch_s_own_call_is_back(interpose):
     train_net(model, optimizer)
     assert inner == [PLAIN_CALL]  # submodules, and a compiler that traces them, see nothing
     assert nn.Module.__call__ is PLAIN_CALL
+
+
+def test_nothing_is_watched_where_no_setting_of_the_model_s_is_imposed(interpose):
+    seen = interpose(optimizer_kernel="foreach").seen
+    model = Net()
+    optimizer = optimizer_of(model)
+    assert nn.Module.__call__ is PLAIN_CALL
+    train_net(model, optimizer)
+    assert model._compiled_call_impl is None and seen.roots == [] and seen.n_steps == 1
 
 
 def test_the_model_stays_what_it_was(interpose):
@@ -133,7 +142,7 @@ def test_a_model_and_an_optimizer_for_each_step_are_told_once(interpose):
 
 
 def test_optimizers_of_what_no_module_holds_are_not_watched_for_ever(interpose):
-    interpose()
+    interpose(observe=True)
     for _ in range(MAX_IN_VAIN + MAX_WATCHED_STEPS):
         image = nn.Parameter(torch.ones(3))
         optimizer = torch.optim.SGD([image], lr=0.1)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from hotlap.interpose.device import device_of, parameters_device
 from hotlap.interpose.patches import Patches
-from hotlap.script.device import device_of, parameters_device
 from hotlap.script.heard import Heard
 from hotlap.script.skips import Skips
 from tests.hotlap.script.script_texts import TRAINING
@@ -44,6 +44,8 @@ def test_a_script_trains_where_its_parameters_lie(optimizers, roots, device):
 def test_where_parameters_lie_is_known_without_any_module():
     parameter = torch.nn.Parameter(torch.empty(2, device="meta"))
     assert parameters_device(torch.optim.SGD([{"params": [parameter]}], lr=0.1)) == "meta"
+    some = [torch.zeros(2), parameter]  # the first ones kept in host memory
+    assert parameters_device(torch.optim.SGD(some, lr=0.1)) == "meta"
 
 
 def test_an_optimizer_is_heard_of_before_its_first_step():

@@ -1,5 +1,7 @@
 """Facts of scripts, found while they train."""
 
+import pytest
+
 from tests.hotlap.script.script_texts import TRAINING
 
 
@@ -127,3 +129,90 @@ def test_what_the_probe_makes_itself_is_not_the_script_s(scripts):
     assert (loader["dataset"], loader["n_iterators"]) == ("Stream", 1)
     assert "Stream is a stream" in facts["unreached"]["num_workers"]
     assert facts["model_called"] and facts["script"]["roots"][0]["name"] == "Linear"
+
+
+OTHER_INDICES = """
+import torch
+from torch.utils.data import BatchSampler, DataLoader, Dataset, SequentialSampler
+
+x, y = torch.randn(64, 8), torch.randn(64, 1)
+
+class Rows(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, asked):
+        {draw}
+
+class Order:
+    batch_size = 8
+
+    def __iter__(self):
+        return iter({order})
+
+    def __len__(self):
+        return 8
+
+loader = DataLoader({made})
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(100):
+    for a, b in loader:
+        optimizer.zero_grad()
+        (model(a) - b).square().mean().backward()
+        optimizer.step()
+"""
+BATCHES = "[[{0} for i in range(k * 8, k * 8 + 8)] for k in range(8)]"
+
+
+@pytest.mark.parametrize(
+    ("draw", "order", "made"),
+    [
+        (
+            "assert type(asked) is list; return x[asked], y[asked]",
+            "()",
+            "Rows(), batch_size=None, sampler=BatchSampler(SequentialSampler(x), 8, False)",
+        ),
+        (
+            "i, scale = asked; return scale * x[i], y[i]",
+            BATCHES.format("(i, 0.5)"),
+            "Rows(), batch_sampler=Order()",
+        ),
+        (
+            "i = int(asked.removeprefix('row')); return x[i], y[i]",
+            BATCHES.format("f'row{i}'"),
+            "Rows(), batch_sampler=Order()",
+        ),
+        (
+            "return x[asked], y[asked]",
+            BATCHES.format("i"),
+            "type('NoLength', (Rows,), {'__len__': None})(), batch_sampler=Order()",
+        ),
+    ],
+    ids=["lists", "tuples", "names", "no length"],
+)
+def test_a_dataset_that_is_not_indexed_from_0_on(scripts, draw, order, made):
+    facts = scripts.facts(OTHER_INDICES.format(draw=draw, order=order, made=made))
+    assert (facts["batch_size"], facts["n_epoch_steps"]) == (8, 8)
+    assert facts["sample_wall_s"] > 0 and facts["dataset_changes"] == ""
+
+
+AHEAD = """
+def train_ahead(n_epochs):
+    for epoch in range(n_epochs):
+        batches = iter(loader)
+        batch, following = None, next(batches)
+        while following is not None:
+            batch, following = following, next(batches, None)
+            optimizer.zero_grad()
+            (model(batch[0]) - batch[1]).square().mean().backward()
+            optimizer.step()
+
+train_ahead(100)
+"""
+
+
+def test_a_script_that_fetches_one_batch_ahead(scripts):
+    facts = scripts.facts(TRAINING.replace("torch.randn(64", "torch.randn(24") + AHEAD)
+    assert facts["shapes_vary"] is False and facts["batch_bytes"] == 8 * 9 * 4
+    assert facts["batch_shapes"] == ["float32 (8, 1)", "float32 (8, 8)"]

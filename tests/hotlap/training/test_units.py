@@ -38,6 +38,27 @@ def test_what_is_done_between_the_making_of_an_iterator_and_its_first_batch_is_n
     assert script.units.taken.wait_s == 4 * ASK + 40
 
 
+def test_what_hotlap_itself_looks_at_before_a_pass_is_no_wait(script):
+    for looked_s in (3.0, 0.0):
+        script.units.begins(script.of(script.training))
+        script.does(looked_s + 20)
+        script.units.begun(script.of(script.training), looked_s)
+        script.train()
+        script.train()
+        script.ends(script.training)
+    assert script.seconds == [UNIT + 20, UNIT, UNIT + 20, UNIT]
+    assert script.units.taken.wait_s == 4 * ASK + 40
+
+
+def test_the_wait_of_a_pass_whose_iterator_is_made_unheard_begins_with_it(script):
+    script.units.begins(script.of(script.training))
+    script.does(20)  # workers that start
+    script.train()
+    script.train()
+    script.ends(script.training)
+    assert script.units.taken.wait_s == 2 * ASK + 20
+
+
 def test_waiting_is_known_as_it_was_at_the_epochs_begin(script):
     script.train_pass()
     script.begins(script.training, 20)  # workers that start
@@ -62,27 +83,6 @@ def test_a_pass_that_goes_on_where_an_epoch_should_end_has_none(script):
     script.train()
     script.train()
     assert not taken.endless and taken.n_epoch_steps == 12
-
-
-def test_batches_fetched_ahead(script):
-    """accelerate asks for the next batch before it hands on the last one."""
-    for _ in range(2):
-        script.begins(script.training)
-        script.takes(script.training)
-        for _ in range(4):
-            script.takes(script.training)
-            script.forward()
-            script.step()
-        script.ends(script.training)
-        script.forward()
-        script.step()
-        script.does(40)
-    script.begins(script.training)
-    script.takes(script.training)
-    script.takes(script.training)
-    # Before the first step nobody knows that the very first batch will be trained on.
-    assert sum(script.seconds) == 10 * UNIT - ASK
-    assert sum(n for n, _ in script.finished) == 9 * BATCH
 
 
 def test_accumulation(script):

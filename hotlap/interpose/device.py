@@ -9,9 +9,13 @@ import torch
 
 
 def parameters_device(optimizer: Any) -> str:
-    """Where an optimizer's first parameter lies, with the device's number; "cpu" without any."""
+    """Where an optimizer's parameters lie, with the device's number; "cpu" if all lie there.
+
+    Of several devices it is the first one: some may be kept in host memory.
+    """
     parameters = (p for group in optimizer.param_groups for p in group["params"])
-    return next((str(parameter.device) for parameter in parameters), "cpu")
+    devices = (p.device for p in parameters)
+    return next((str(device) for device in devices if device.type != "cpu"), "cpu")
 
 
 def device_of(parameters: Iterable[str], roots: Iterable[str]) -> torch.device:
