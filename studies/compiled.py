@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from optuna.trial import FrozenTrial
+
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 
@@ -29,3 +31,10 @@ class Compiled:
         """The measurement as if nothing had been compiled before it, as far as that is known."""
         dearest_s = self._dearest_s.get(settings.compile_mode, 0.0)
         return replace(measurement, compile_s=max(measurement.compile_s, dearest_s))
+
+
+def compiled(trial: FrozenTrial) -> tuple[str, float]:
+    """The compile mode of a trial of the ledger, and what it says of its cost; 0 if it does not."""
+    noted = trial.user_attrs
+    mode = Settings.from_dict(noted["settings"]).compile_mode
+    return mode, float(noted.get("compile_s") or 0.0)

@@ -12,6 +12,7 @@ from hotlap.job import Job
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run, Runner
+from studies.compiled import Compiled
 from studies.durations import Durations
 from studies.protocols import Objective, Observer, Trial
 
@@ -37,6 +38,8 @@ class Lab:
     Attributes:
         sign: 1 if a larger value is better, -1 if a smaller one is.
         folder: The study's.
+        compiled: What compilation costs; all measurements say what it would have without the
+            trials before.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Lab:
         self._start = runner.clock()
         self._next = _next_number(folder)
         self._durations = Durations()
+        self.compiled = Compiled()
         self._spread = 0.0
         self._stage: tuple[str, str] | None = None  # in which nothing has run yet
 
@@ -174,7 +178,9 @@ class Lab:
             self._observer.block(event["samples"] / max(event["seconds"], 1e-9))
             if side != "both":
                 return False
-            (window if event["event"] == "block" else warmup).append(self._alone(events, event))
+            (window if event["event"] == "block" else warmup).append(
+                self._alone(settings, events, event)
+            )
             return stop(warmup, window)
 
         precision = max(self._job.window.precision, self._spread)
@@ -185,6 +191,9 @@ class Lab:
         ran_out = run.outcome == "timeout" and over
         if side == "both" and (run.outcome == "ok" or ran_out) and not run.outside:
             self._durations.remember(settings, run)
+        if side == "both" and run.outcome == "ok":
+            self.compiled.learn(settings.compile_mode, run.measurement.compile_s)
+        run = replace(run, measurement=self.compiled.from_nothing(settings, run.measurement))
         # One side alone has no value: nobody trains like that.
         value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
         trial = Trial(number, kind, settings, run, value, ran_out, self.now())
@@ -260,9 +269,11 @@ class Lab:
         """
         self._spread = spread
 
-    def _alone(self, events: list[dict[str, Any]], block: dict[str, Any]) -> float:
+    def _alone(
+        self, settings: Settings, events: list[dict[str, Any]], block: dict[str, Any]
+    ) -> float:
         one = Measurement.from_events([*events, {**block, "event": "block"}])
-        return self._objective.value(one)
+        return self._objective.value(self.compiled.from_nothing(settings, one))
 
     def _is_worth_another(self, run: Run, left_s: float) -> bool:
         """Whether a run's server failed, and in `left_s` it can be done once more; that is told."""

@@ -14,6 +14,7 @@ from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.anchor import Anchor
 from studies.budget import Budget
+from studies.compiled import compiled
 from studies.enough import LEAST_S, no_baseline
 from studies.lab import Lab
 from studies.ledger import Ledger
@@ -74,6 +75,7 @@ class Search:
         self._levels: dict[float, float] = {}  # the baseline's scaled values by their time
         for trial in ledger.trials:
             self._pace.remember(trial)
+            lab.compiled.learn(*compiled(trial))
             if trial.user_attrs["kind"] == "baseline" and trial.value is not None:
                 self._levels[-1.0] = trial.value  # before this session
             if trial.state != TrialState.FAIL:  # an unfinished one may be tried again
@@ -293,6 +295,7 @@ class Search:
             "data_wait_share": trial.run.measurement.data_wait_share,
             "startup_s": trial.run.measurement.startup_s,
             "samples_per_s": trial.run.measurement.samples_per_s,
+            "compile_s": trial.run.measurement.compile_s,
             CONSTRAINTS: violations,
         }
         # Of a trial that failed, blocks are no rate that could be compared.

@@ -84,6 +84,12 @@ def test_warm_up_ends_at_its_cap_and_says_so():
     assert not found.settled
 
 
+def test_without_a_warm_up_the_first_step_is_left_out_all_the_same():
+    world = World(0.1, first_step_s=3.0)
+    found = measure(world, Loader(world, 0.0), Window(max_warmup_s=0.0), n_epoch_steps=ENDLESS)
+    assert len(found.warmup) == 1 and found.samples_per_s == right(BATCH / 0.1)
+
+
 def test_a_quiet_window_ends_early_and_a_noisy_one_at_its_limit():
     class Noisy(World):
         def step(self, batch):
