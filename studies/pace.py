@@ -4,8 +4,9 @@ Most trials of a study take about as long as each other. Two knobs have values t
 that: compilation, and starting workers anew instead of forking them. What these take is known once
 one has been tried, and where that does not fit into the time that is left, something else is tried.
 
-Each trial of such a value may take a third of what is left of the search. Were it a share of the
-whole budget, one compilation that does not end would leave nothing to find anything else in.
+A trial of such a value may take two thirds of what is left of the search, any other one a third.
+Were it a share of the whole budget, one compilation that does not end would leave nothing to find
+anything else in.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from studies.lab import Lab
 DEAR = ("compile_mode", "multiprocessing_context")
 """Knobs with values that take much longer than others to begin with."""
 
-SHARE = 1 / 3
-"""No trial may take more than this share of the time that is left for searching."""
+SHARE, DEAR_SHARE = 1 / 3, 2 / 3
+"""No trial may take more than this share of the time that is left for searching; the second is that
+of dear values, which come last (studies/descent.py) and may be what brings most."""
 
 USUAL = 3.0
 """Unless usual trials take as long: so many times their wall clock is always allowed."""
@@ -63,9 +65,10 @@ class Pace:
         known = [self._walls[value] for value in self._dear(settings) if value in self._walls]
         return max([self._lab.typical_s(), *map(statistics.median, known)])
 
-    def most_s(self, left_s: float) -> float:
-        """The most that a trial may take where `left_s` seconds are left for searching."""
-        return min(left_s, max(SHARE * left_s, USUAL * self._lab.typical_s()))
+    def most_s(self, settings: Settings, left_s: float) -> float:
+        """The most that their trial may take where `left_s` seconds are left for searching."""
+        share = DEAR_SHARE if self._dear(settings) else SHARE
+        return min(left_s, max(share * left_s, USUAL * self._lab.typical_s()))
 
     def _dear(self, settings: Settings) -> list[tuple[str, object]]:
         changed = differing(settings, self._base)

@@ -233,7 +233,7 @@ class Search:
 
     def _fits(self, settings: Settings) -> bool:
         """Whether a trial of these settings is expected to end within the time it would have."""
-        most_s = self._pace.most_s(self._budget.left(self._keep))
+        most_s = self._pace.most_s(settings, self._budget.left(self._keep))
         return self._pace.expected_s(settings) < most_s
 
     def _follow(self, anchor: Anchor | None) -> None:
@@ -268,7 +268,7 @@ class Search:
 
     def _measure(self, kind: str, settings: Settings, asked: optuna.Trial | None) -> Trial:
         left = self._budget.left(self._keep)
-        most = self._pace.most_s(left)
+        most = self._pace.most_s(settings, left)
         if kind == "baseline":  # without it there is no study
             most = left = self._budget.left()
         stop = self._lost if kind == "search" else (lambda warmup, window: False)

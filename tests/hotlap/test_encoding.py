@@ -24,7 +24,7 @@ frozen.dump(here / "frozen.yaml", Settings(num_workers=2), {"workload": word})
 assert frozen.load_frozen(here / "frozen.yaml").provenance["workload"] == word
 write_text(here / "config.yaml", word)
 entry = Journal(here / "tracking.jsonl").append("trial", {"word": word})
-assert Journal(here / "tracking.jsonl").missing() == [entry]
+assert Journal(here / "tracking.jsonl").missing("sqlite:///mlflow.db") == [entry]
 """
 
 

@@ -45,7 +45,7 @@ def watched(monkeypatch, tmp_path):
 
     monkeypatch.setattr(process, "GpuWatch", gpu_watch)
     monkeypatch.setattr(process, "Trial", Told)
-    monkeypatch.setattr(ProcessRunner, "_server", lambda *_: SimpleNamespace(start_s=0.0))
+    monkeypatch.setattr(ProcessRunner, "_server", lambda *_: (SimpleNamespace(start_s=0.0), False))
 
     def watched(*trials, **args):
         runner = ProcessRunner()

@@ -13,7 +13,7 @@ from search_spaces import Knob, Space, active, expert
 FOLDER = Path(__file__).parents[2] / "conf" / "search_space"
 CPU: dict[str, Any] = {
     "cores": 2,
-    "budget_s": 600.0,
+    "budget_s": 1800.0,
     "libgomp": True,
     "device": "cpu",
     "loader": True,
@@ -30,7 +30,6 @@ CPU: dict[str, Any] = {
 GPU: dict[str, Any] = {
     **CPU,
     "cores": 16,
-    "budget_s": 600.0,
     "device": "cuda:0",
     "attention": True,
     "batch_norm": False,
@@ -83,6 +82,13 @@ def test_a_cpu_that_trains_with_glibc_may_keep_its_memory() -> None:
         kept, _ = active(knobs(), {**facts, "libc": "glibc 2.36"})
         found = {knob.name: knob.choices for knob in kept}
         assert found.get("allocator") == choices
+
+
+def test_how_workers_start_is_tried_where_there_is_time_to_spare() -> None:
+    for budget_s, is_searched in ((600.0, False), (1800.0, True)):
+        kept, dropped = active(knobs(), {**CPU, "budget_s": budget_s})
+        assert ("multiprocessing_context" in [knob.name for knob in kept]) is is_searched
+        assert any("30 minutes or more" in line for line in dropped) is not is_searched
 
 
 def test_what_needs_a_gpu_is_told_in_one_line() -> None:

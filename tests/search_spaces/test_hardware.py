@@ -37,7 +37,7 @@ def test_reading_facts_imports_no_torch() -> None:
 def test_each_word_has_a_meaning_and_can_hold() -> None:
     machine = {
         "cores": 4,
-        "budget_s": 600.0,
+        "budget_s": 1800.0,
         "allocators": ["jemalloc", "tcmalloc"],
         "libgomp": True,
         "libc": "glibc 2.36",

@@ -73,7 +73,7 @@ def test_no_trial_takes_more_than_a_third_of_what_is_left_or_three_usual_ones(re
 
 
 def test_a_compilation_that_does_not_end_is_not_begun_again(replay):
-    """The first one has taken a third of the search; with less no other would end."""
+    """The first one has taken two thirds of the search; with less no other would end."""
     hangs = {"fails": lambda s: "hang" if s.compile_mode == "default" else ""}
     session = replay(lambda s: 100.0, knobs=KNOBS, pruner="none", **hangs)
     session.search.first("baseline", BASE)
