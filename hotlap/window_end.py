@@ -82,6 +82,19 @@ def rests(
         return False
     if n_steps >= max(FEW_STEPS * n_workers, JITTER / SLOW_DRAIN):
         return True
+    return rests_plainly(blocks, before, n_workers=n_workers, n_prefetched=n_prefetched)
+
+
+def rests_plainly(
+    blocks: Sequence[Block], before: Block | None, *, n_workers: int, n_prefetched: int
+) -> bool:
+    """Whether the queue is plainly full or plainly empty, however few steps there are.
+
+    The arguments are those of `rests`.
+    """
+    looks = [block.n_ready for block in blocks if block.n_ready is not None]
+    if not looks:
+        return False
     return _is_full(looks, n_workers, n_prefetched) or _is_empty(blocks, before, looks, n_workers)
 
 

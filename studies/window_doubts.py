@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hotlap.measurement import FEW_STEPS, Measurement, steady_rate
 from hotlap.spoken import count, percent
+from hotlap.window_end import rests_plainly
 from studies.doubt import Doubt
 
 MANY = 0.2
@@ -229,7 +230,9 @@ def _served_from_the_queue(trial: Watched) -> bool:
         return False
     enough = max(trial.n_prefetched, FEW_STEPS * measured.num_workers)
     if sum(block.steps for block in blocks) < enough:
-        return True
+        before = measured.warmup[-1] if measured.warmup else None
+        sizes = {"n_workers": measured.num_workers, "n_prefetched": trial.n_prefetched}
+        return not rests_plainly(blocks, before, **sizes)
     # A queue that ran lower has lowered the rate. One that fills does no harm: the model binds.
     return measured.steady.value < steady_rate(blocks).value
 

@@ -30,7 +30,7 @@ ODD = {
     "machine-busy": with_blocks(other_cpu_share=0.31),
     "gpu-shared": replace(QUIET, gpu={"gpu_other_processes": 2.0, "gpu_other_bytes": 3.0 * 2**30}),
     "clocks-throttled": replace(QUIET, gpu={"gpu_throttle_share": 0.5}),
-    "window-too-short": queue(4, 4, steps=1),
+    "window-too-short": queue(4, 2, steps=1),
     "short-dataset": replace(QUIET, epochs_in_blocks=True, n_epoch_steps=10),
     "epoch-start-unknown": replace(QUIET, epoch_start_s=50.0, epoch_start_known=False),
     "not-settled": replace(QUIET, settled=False),
@@ -108,8 +108,9 @@ def test_every_limit_that_the_gpu_watch_knows_has_its_cause():
 @pytest.mark.parametrize(
     ("measurement", "n_prefetched", "said"),
     [
-        (queue(4, 4, 4, steps=1), 4, True),  # three steps out of a queue of four
-        (queue(4, 4, 4, steps=2), 4, True),  # six: fewer than four for each of two workers
+        (queue(4, 3, 2, steps=1), 4, True),  # three steps out of a queue of four
+        (queue(4, 2, 2, steps=2), 4, True),  # six: fewer than four for each of two workers
+        (queue(4, 4, 4, steps=1), 4, False),  # its workers are idle
         (queue(4, 4, 4, steps=3), 4, False),
         (queue(16, 12, 8, 3), 16, True),  # on its way down
         (queue(3, 8, 12, 16), 16, False),  # on its way up: the model binds
