@@ -22,6 +22,10 @@ from studies.power import Power
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, NARROW, Rounds
 
+ROOMY_ROUNDS = 12
+"""Who has so many rounds gains little by more of them: twice as many are a third narrower. What the
+search found may be no better than the baseline, only luckier than the next best."""
+
 ALONE_ROUNDS = 2
 """Where there is nothing to compare, the baseline is measured for its own rate and the doubt."""
 
@@ -171,19 +175,24 @@ def distinct(arms: Mapping[str, Settings], sign: int) -> list[Arm]:
 
 
 def affordable(
-    arms: Sequence[Arm], rounds: Rounds, seconds: float, power: Power | None = None
+    arms: Sequence[Arm],
+    rounds: Rounds,
+    seconds: float,
+    power: Power | None = None,
+    roomy: float = ROOMY_ROUNDS,
 ) -> list[Arm]:
     """The baseline and those of the others that are worth their share of the time.
 
     The first one is, if there is time for a single comparison. Each further one is if all of them
-    can then have enough rounds, and if so many rounds can still show what is to be shown; where no
-    more of them are allowed anyway, it takes none of the others'.
+    can then have enough rounds, and if so many rounds can still show what is to be shown, or are
+    many; where no more of them are allowed anyway, it takes none of the others'.
 
     Args:
         arms: The baseline, then the others, the most promising first.
         rounds: What they are for.
         seconds: For all the rounds together.
         power: What is to be shown; None for whatever there is.
+        roomy: So many rounds are worth their while whatever they can show.
     """
     taken = list(arms[:1])
     for arm in arms[1:]:
@@ -192,8 +201,9 @@ def affordable(
         if len(taken) == 1:
             worth = n_rounds >= 1
         else:
+            many = n_rounds >= min(roomy, rounds.max_rounds)
             worth = n_rounds >= min(ENOUGH_ROUNDS, rounds.max_rounds) and (
-                power is None or n_rounds == rounds.max_rounds or power.shows(n_rounds, len(taken))
+                many or power is None or power.shows(n_rounds, len(taken))
             )
         if worth:
             taken.append(arm)

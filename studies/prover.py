@@ -84,7 +84,7 @@ class Prover:
         """Whether a proof can show the best and what is left of it, if they are taken apart now."""
         left_s = self._budget.left() - rounds.left() - self._kept_s(base)
         arms = [Arm("baseline", base), Arm("best", best), Arm("with less", best)]
-        return len(affordable(arms, rounds, left_s, power)) == len(arms)
+        return len(affordable(arms, rounds, left_s, power, roomy=math.inf)) == len(arms)
 
     def confirm(
         self,

@@ -43,18 +43,28 @@ def test_the_best_of_the_search_stands_in_the_proof(replay, tmp_path, budget_s):
 
 
 def test_what_no_rounds_could_show_is_not_taken_apart_and_the_proof_has_one_arm(replay, tmp_path):
-    """Unless one lucky trial has made it seem three times as much."""
+    """Unless a lucky trial has made 6 % seem four times as much, as one of many often does."""
     rounds = []
     for seed in range(6):
         folder = tmp_path / str(seed)
-        session = replay(slightly, folder=folder, budget_s=600, seed=seed, **NOISY)
+        session = replay(slightly, folder=folder, budget_s=420, seed=seed, **NOISY)
         found = session.studied()
+        if (found.searched or 1.0) > 1.22:
+            continue
         assert not [t for t in session.seen.trials if t.kind == "ablate"]
         if len(next(iter(session.search.best(1).values())).changed()) > 1:
             assert UNSEEN in session.seen.notes
-        assert len(found.proof.arms) == 2 or found.searched > 1.18
-        rounds += [found.proof.n_rounds] * (len(found.proof.arms) == 2)
-    assert len(rounds) >= 4 and min(rounds) >= 15  # 300 s of arms that take 8 s
+        assert len(found.proof.arms) == 2
+        rounds.append(found.proof.n_rounds)
+    assert len(rounds) >= 2 and min(rounds) >= 11  # 210 s of arms that take 8 s
+
+
+def test_where_all_have_many_rounds_the_luckiest_is_not_the_only_one(replay, tmp_path):
+    for seed in range(6):
+        folder = tmp_path / str(seed)
+        session = replay(slightly, folder=folder, budget_s=1200, seed=seed, **NOISY)
+        found = session.studied()
+        assert len(found.proof.arms) > 2 and found.proof.n_rounds >= 12
 
 
 def test_on_a_quiet_machine_it_is_taken_apart_and_every_arm_is_proven(replay):
