@@ -1,4 +1,4 @@
-"""What benchmarks share: the machine as their output states it, counts, Ctrl-C. No torch."""
+"""What benchmarks share: the machine as they state it, columns, counts, Ctrl-C. No torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -53,3 +53,9 @@ def versions() -> str:
         except metadata.PackageNotFoundError:
             continue
     return ", ".join(found)
+
+
+def columns(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of equally many cells as text, each column two characters wider than it needs."""
+    widths = [max(map(len, cells)) + 2 for cells in zip(*lines, strict=True)]
+    return "\n".join("".join(map(str.ljust, line, widths)).rstrip() for line in lines)

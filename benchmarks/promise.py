@@ -35,7 +35,7 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.commands import script  # noqa: E402
-from benchmarks.machine import count, interruptible, uptime, versions  # noqa: E402
+from benchmarks.machine import columns, count, interruptible, uptime, versions  # noqa: E402
 from hotlap.frozen import load_frozen  # noqa: E402
 from hotlap.job import EventReader  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
@@ -223,9 +223,7 @@ def table(rows: Sequence[Row]) -> str:
                 " | ".join(" ".join(map(written, run.epochs)) for run in row.runs),
             )
         )
-    widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(head))]
-    texts = ("".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-    return "\n".join(texts)
+    return columns(lines)
 
 
 def with_interval(rate: Rate) -> str:

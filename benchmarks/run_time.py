@@ -30,7 +30,7 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.commands import script  # noqa: E402
-from benchmarks.machine import count, interruptible, uptime, versions  # noqa: E402
+from benchmarks.machine import columns, count, interruptible, uptime, versions  # noqa: E402
 from hotlap.frozen import dump, load_frozen  # noqa: E402
 from hotlap.settings import Settings  # noqa: E402
 from studies.arm import log_interval  # noqa: E402
@@ -158,10 +158,9 @@ def table(rows: Sequence[Row]) -> str:
             log_interval(seconds).value if seconds else math.nan
             for seconds in (row.compiled_s, row.default_s)
         )
-        figures = (f"{s:.0f} s" if s == s else "-" for s in (*row.projected, *clocked))
+        figures = ("-" if math.isnan(s) else f"{s:.0f} s" for s in (*row.projected, *clocked))
         lines.append((str(row.epochs), row.compile_mode, *figures))
-    widths = [max(len(line[i]) for line in lines) + 2 for i in range(len(head))]
-    return "\n".join("".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    return columns(lines)
 
 
 def _full_run_s(folder: Path, settings: Path, epochs: int, args: argparse.Namespace) -> float:

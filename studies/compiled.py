@@ -1,8 +1,8 @@
 """What compilation costs where nothing has been compiled before, for trials that found it done.
 
 Torch keeps on disk what it compiles, so of a study's trials only the first with a compile mode pays
-all of it; those after it, and the proof is among them, pay for loading: 5 s where the first one
-took 80 s. A full run in a new container or on another machine pays what the first one did.
+all of it; those after it, and the proof is among them, pay for loading. A full run in a new
+container or on another machine pays what the first one did.
 """
 
 from __future__ import annotations

@@ -3,19 +3,24 @@
 from tests.hotlap.training.virtual_script import BATCH, UNIT, Loader
 
 
+def epoch(script, n_batches):
+    """The next batch is asked for before the last one is handed on."""
+    script.begins(script.training)
+    script.takes(script.training)
+    for _ in range(n_batches - 1):
+        script.takes(script.training)
+        script.forward()
+        script.step()
+    script.ends(script.training)
+    script.forward()
+    script.step()
+    script.does(40)
+
+
 def test_batches_fetched_ahead(script):
     """accelerate asks for the next batch before it hands on the last one."""
     for _ in range(2):
-        script.begins(script.training)
-        script.takes(script.training)
-        for _ in range(4):
-            script.takes(script.training)
-            script.forward()
-            script.step()
-        script.ends(script.training)
-        script.forward()
-        script.step()
-        script.does(40)
+        epoch(script, 5)
     script.begins(script.training)
     script.takes(script.training)
     script.takes(script.training)
@@ -27,7 +32,7 @@ def test_batches_fetched_ahead(script):
 
 
 def test_batches_fetched_ahead_and_an_evaluation_on_the_same_loader(script):
-    def epoch(trains):
+    def one(trains):
         script.begins(script.training)
         script.takes(script.training)
         for _ in range(4):
@@ -42,7 +47,7 @@ def test_batches_fetched_ahead_and_an_evaluation_on_the_same_loader(script):
             script.step()
 
     for trains in (True, False, True):
-        epoch(trains)
+        one(trains)
     assert [n for n, _ in script.finished[:4]] == [BATCH] * 4
     assert all(n for n, _ in script.finished)
 
@@ -50,14 +55,5 @@ def test_batches_fetched_ahead_and_an_evaluation_on_the_same_loader(script):
 def test_batches_fetched_ahead_of_a_batch_size_that_grows(script):
     for n in (1, 2):
         script.training = Loader(3, n * BATCH)
-        script.begins(script.training)
-        script.takes(script.training)
-        for _ in range(2):
-            script.takes(script.training)
-            script.forward()
-            script.step()
-        script.ends(script.training)
-        script.forward()
-        script.step()
-        script.does(40)
+        epoch(script, 3)
     assert all(n for n, _ in script.finished)
