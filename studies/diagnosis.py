@@ -45,6 +45,8 @@ class Diagnosis:
         num_workers: Loader workers in training.
         n_cores: CPU cores that the processes share.
         shares_cores: Whether the model computes on them, and not on a device of its own.
+        waits: Share of training's time, 0..1, blocked in `next(loader)`. Without workers that is
+            all that the loader can cost: what training lacks beyond it is another process's luck.
     """
 
     together: Rate
@@ -54,6 +56,7 @@ class Diagnosis:
     num_workers: int = 0
     n_cores: int = 1
     shares_cores: bool = True
+    waits: float = 1.0
 
     @property
     def bound(self) -> float | None:
@@ -70,7 +73,8 @@ class Diagnosis:
         """Share of its time, 0..1, that the model loses against running alone."""
         if self.compute is None or self.compute.value <= 0:
             return None
-        return min(1.0, max(0.0, 1 - self.together.value / self.compute.value))
+        most = self.waits if self.num_workers == 0 else 1.0
+        return min(most, max(0.0, 1 - self.together.value / self.compute.value))
 
     @property
     def binding(self) -> Binding:
@@ -84,7 +88,7 @@ class Diagnosis:
             return "unknown"
         if self.loader is None or self.compute is None:
             return self._by_one_side()
-        if self._far_below(self.loader) and self._far_below(self.compute):
+        if self._far_below(self.loader) and self._loses_to_data(self.compute):
             return "neither"
         slower, faster = sorted((self.loader, self.compute), key=lambda rate: rate.value)
         if faster.low <= slower.high and slower.value >= ALIKE * faster.value:
@@ -110,6 +114,8 @@ class Diagnosis:
                 f"{together} together; {self._why_neither()}"
             )
         reached = "" if (self.bound_share or 0) >= NEAR else f"; together they reach {together}"
+        if reached and self.binding == "compute" and not self._loses_to_data(self.compute):
+            reached += ", which is the difference of processes and not the loader's doing"
         if self.binding == "data":
             return (
                 f"data-bound: the loader delivers {loader} of the {compute} samples/s that the "
@@ -136,6 +142,11 @@ class Diagnosis:
         # Half of it needs no interval, which a few blocks leave wide.
         return share < HALF or (share < NEAR and self.together.high < side.low)
 
+    def _loses_to_data(self, compute: Rate) -> bool:
+        """Whether training is far below the model alone, and may owe it to the loader."""
+        may_owe = self.num_workers > 0 or self.waits > 1 - NEAR
+        return may_owe and self._far_below(compute)
+
     def _why_neither(self) -> str:
         if self.num_workers == 0:
             return "without workers they take turns"
@@ -146,7 +157,7 @@ class Diagnosis:
 
     def _by_one_side(self) -> Binding:
         if self.compute is not None:
-            return "data" if self._far_below(self.compute) else "compute"
+            return "data" if self._loses_to_data(self.compute) else "compute"
         if self.loader is not None:
             return "compute" if self._far_below(self.loader) else "data"
         return "unknown"
@@ -205,6 +216,7 @@ def diagnose(
         together.num_workers,
         _n_cores(),
         shares_cores,
+        together.data_wait_share,
     )
 
 

@@ -154,6 +154,27 @@ def test_with_the_model_alone_known_slower_training_is_the_datas_fault(diagnosed
     assert found.binding == "compute"
 
 
+def test_without_workers_the_loader_costs_no_more_than_the_time_in_it():
+    # 29 % slower than the model alone, and 1 % of the time in the loader: two processes differed.
+    found = diagnosis(33, 43_000, 46.9, num_workers=0, waits=0.01)
+    assert found.binding == "compute" and found.stall_share == 0.01
+    assert found.sentence == (
+        "compute-bound: the model takes 47 samples/s, the loader could deliver 43,000; together "
+        "they reach 33, which is the difference of processes and not the loader's doing"
+    )
+    # Far below both, as two sides that take turns are.
+    found = diagnosis(20, 60, 46.9, num_workers=0, waits=0.01)
+    assert found.binding == "compute" and found.stall_share == 0.01
+    # Workers may cost more than the time in `next`: they compete for the cores.
+    found = diagnosis(20, 60, 46.9, num_workers=2, waits=0.01)
+    assert found.binding == "neither" and found.stall_share == pytest.approx(0.574, abs=0.001)
+
+
+def test_the_time_in_the_loader_comes_from_training(diagnosed):
+    found, _ = diagnosed(9.0, num_workers=0, loader="crash", compute=21.0)
+    assert found.waits == 0.0 and found.binding == "compute" and found.stall_share == 0.0
+
+
 def test_nothing_known_is_said_and_raises_nothing(diagnosed):
     found, _ = diagnosed(9.0, loader="crash", compute="oom")
     assert (found.binding, found.bound, found.bound_share) == ("unknown", None, None)
