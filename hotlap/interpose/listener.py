@@ -20,7 +20,7 @@ class Listener(Protocol):
         class goes its own way.
         """
 
-    def asks(self, seen: LoaderSeen) -> Any:
+    def asks(self, seen: LoaderSeen, iterator: Any) -> Any:
         """The script asks for a batch; what is returned, if not None, it gets instead of one."""
 
     def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:

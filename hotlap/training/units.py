@@ -85,7 +85,7 @@ class Units:
         now = self.clock.now()
         self._passes.of(seen, now).made(now - looked_s)
 
-    def asks(self, seen: LoaderSeen) -> None:
+    def asks(self, seen: LoaderSeen, iterator: Any = None) -> None:
         """A batch is asked for: the border between two units."""
         now = self.clock.now()
         one = self._passes.of(seen, now)
@@ -211,8 +211,8 @@ class Units:
             self._close()
 
     def trains(self, seen: LoaderSeen) -> bool:
-        """Whether this loader is known to be the one that trains."""
-        return seen is self._who.loader
+        """Whether this loader is known to be the one that trains, and is not evaluated just now."""
+        return seen is self._who.loader and self._who.may_train
 
     # Within
 
