@@ -33,7 +33,7 @@ class Listener(Protocol):
         """A root is called; `trains` with gradients and in training mode."""
 
     def backward(self, loss: Any) -> None:
-        """A backward pass begins at `loss`."""
+        """A backward pass begins at `loss`, a tensor or several; not one within another."""
 
     def steps(self, optimizer: Any) -> None:
         """An optimizer is about to step."""

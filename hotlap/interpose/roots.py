@@ -1,9 +1,10 @@
 """Finds a script's roots and puts model settings in force at their first forward pass.
 
 A root is the outermost module of a call, with gradients enabled, that holds parameters of an
-optimizer. From an optimizer's making until all its parameters have their root, `Module.__call__`
-is replaced, and only at the outermost call: within it torch's own is back, so submodules, and a
-compiler that traces them, meet nothing of ours.
+optimizer. What a backward pass calls is none: checkpointing calls parts of a root again there. From
+an optimizer's making until all its parameters have their root, `Module.__call__` is replaced, and
+only at the outermost call: within it torch's own is back, so submodules, and a compiler that traces
+them, meet nothing of ours.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from torch.optim import Optimizer
 
 from hotlap.batches import has_image_rank
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.in_backward import in_backward
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.patches import Patches
@@ -91,10 +93,12 @@ class Roots:
             if torch.compiler.is_compiling():  # within a function compiled before hotlap began
                 return plain(self, *args, **kwargs)
             if threading.get_ident() != roots._thread:
-                roots._elsewhere(sys._getframe(1))
+                if not in_backward():  # for a GPU's part autograd has threads of its own
+                    roots._elsewhere(sys._getframe(1))
                 return plain(self, *args, **kwargs)
             with roots.asleep():
-                roots._consider(self, args, kwargs, sys._getframe(1))
+                if not in_backward():
+                    roots._consider(self, args, kwargs, sys._getframe(1))
                 return plain(self, *args, **kwargs)
 
         roots = self
