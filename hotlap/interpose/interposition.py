@@ -9,6 +9,7 @@ import torch
 from torch.optim import Optimizer
 
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.in_backward import in_backward
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.loaders import Loaders
 from hotlap.interpose.made_before import made_before
@@ -102,7 +103,8 @@ class Interposition:
 
         @functools.wraps(backward)
         def heard(tensors: Any, *args: Any, **kwargs: Any) -> None:
-            listener.backward(tensors)
+            if not in_backward():  # else it is a part of one that was heard
+                listener.backward(tensors)
             backward(tensors, *args, **kwargs)
 
         # Tensor.backward looks it up there at each call.

@@ -20,7 +20,7 @@ class Listener(Protocol):
         class goes its own way.
         """
 
-    def asks(self, seen: LoaderSeen) -> Any:
+    def asks(self, seen: LoaderSeen, iterator: Any) -> Any:
         """The script asks for a batch; what is returned, if not None, it gets instead of one."""
 
     def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:
@@ -33,7 +33,7 @@ class Listener(Protocol):
         """A root is called; `trains` with gradients and in training mode."""
 
     def backward(self, loss: Any) -> None:
-        """A backward pass begins at `loss`."""
+        """A backward pass begins at `loss`, a tensor or several; not one within another."""
 
     def steps(self, optimizer: Any) -> None:
         """An optimizer is about to step."""

@@ -155,7 +155,7 @@ class Loaders:
             if inner.has(loader):
                 return following(self)
             if listener is not None and seen is not None:
-                if (held := listener.asks(seen)) is not None:
+                if (held := listener.asks(seen, self)) is not None:
                     return held
             before, inner.outer = inner.outer, self if loader is None else loader
             try:

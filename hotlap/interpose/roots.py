@@ -1,9 +1,10 @@
 """Finds a script's roots and puts model settings in force at their first forward pass.
 
 A root is the outermost module of a call, with gradients enabled, that holds parameters of an
-optimizer. From an optimizer's making until all its parameters have their root, `Module.__call__`
-is replaced, and only at the outermost call: within it torch's own is back, so submodules, and a
-compiler that traces them, meet nothing of ours.
+optimizer. What a backward pass calls is none: checkpointing calls parts of a root again there. From
+an optimizer's making until all its parameters have their root, `Module.__call__` is replaced, and
+only at the outermost call: within it torch's own is back, so submodules, and a compiler that traces
+them, meet nothing of ours.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from torch.optim import Optimizer
 
 from hotlap.batches import has_image_rank
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.in_backward import in_backward
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.patches import Patches
@@ -66,7 +68,9 @@ class Roots:
         self._ranks = ranks
         self._places = places
         self._seen = seen
-        self._calls: WeakKeyDictionary[nn.Module, RootCall] = WeakKeyDictionary()
+        # Not their calls: what is compiled in a module's place holds the module, and nothing here
+        # may keep alive a model that the script lets go of.
+        self._found: WeakKeyDictionary[nn.Module, RootSeen] = WeakKeyDictionary()
         self._optimizers: WeakSet[Optimizer] = WeakSet()
         self._thread = threading.get_ident()
         self._watching = False
@@ -91,10 +95,12 @@ class Roots:
             if torch.compiler.is_compiling():  # within a function compiled before hotlap began
                 return plain(self, *args, **kwargs)
             if threading.get_ident() != roots._thread:
-                roots._elsewhere(sys._getframe(1))
+                if not in_backward():  # for a GPU's part autograd has threads of its own
+                    roots._elsewhere(sys._getframe(1))
                 return plain(self, *args, **kwargs)
             with roots.asleep():
-                roots._consider(self, args, kwargs, sys._getframe(1))
+                if not in_backward():
+                    roots._consider(self, args, kwargs, sys._getframe(1))
                 return plain(self, *args, **kwargs)
 
         roots = self
@@ -125,7 +131,7 @@ class Roots:
         if not self._watching:
             return
         self._n_watched += 1
-        held = {id(parameter) for module in self._calls for parameter in module.parameters()}
+        held = {id(parameter) for module in self._found for parameter in module.parameters()}
         missing = (
             id(parameter) not in held
             for optimizer in self._optimizers
@@ -141,7 +147,7 @@ class Roots:
 
     def found(self) -> list[nn.Module]:
         """The roots that are alive."""
-        return list(self._calls)
+        return list(self._found)
 
     @contextlib.contextmanager
     def asleep(self) -> Iterator[None]:
@@ -173,30 +179,30 @@ class Roots:
 
     def compiled_again(self, module: nn.Module) -> None:
         """The script has compiled `module` in place, which took a RootCall's place."""
-        if (call := self._calls.get(module)) is not None:
-            self._adopt(module, call.seen)
+        if (seen := self._found.get(module)) is not None:
+            self._adopt(module, seen)
 
     def compiled_into(self, outer: nn.Module, module: nn.Module) -> None:
         """The script has compiled `module`, and calls `outer` from now on."""
-        if outer is not module and (call := self._calls.pop(module, None)) is not None:
-            put_back(module, call.inner)
-            self._adopt(outer, call.seen)
+        if outer is not module and (seen := self._found.pop(module, None)) is not None:
+            _take_away(module)
+            self._adopt(outer, seen)
 
     def _look_for_forwards(self) -> None:
         """Between two steps no root was called, but a function that the script has compiled."""
         if not self._has_functions:
             return
-        n_forwards = sum(call.seen.n_forwards for call in self._calls.values())
+        n_forwards = sum(seen.n_forwards for seen in self._found.values())
         if self._function and n_forwards == self._n_forwards:
             self._seen.own.setdefault("function", self._function)
         self._function, self._n_forwards = "", n_forwards
 
     def _find_twins(self) -> None:
         # A script may make copies and optimizers at each step, and looking takes its time.
-        if self.listener is None or all(root in self._twins_of for root in self._calls):
+        if self.listener is None or all(root in self._twins_of for root in self._found):
             return
-        self._twins_of.update(self._calls)
-        twins = Twins(self._calls, self.listener)
+        self._twins_of.update(self._found)
+        twins = Twins(self._found, self.listener)
         if not twins.kinds <= self._twin_kinds:
             self._twin_kinds |= twins.kinds
             began = time.perf_counter()
@@ -214,11 +220,11 @@ class Roots:
     def _remove(self) -> None:
         self._watching = False
         self._set(self._plain)
-        for module, call in list(self._calls.items()):
-            put_back(module, call.inner)
+        for module in self.found():
+            _take_away(module)
 
     def _consider(self, module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> None:
-        if module in self._calls or not torch.is_grad_enabled():
+        if module in self._found or not torch.is_grad_enabled():
             return
         trained = {
             id(parameter)
@@ -263,7 +269,7 @@ class Roots:
         call = RootCall(module, inner, imposed, seen, self.listener)
         # Not by setattr: a module that wraps another hands attributes on to it.
         module.__dict__["_compiled_call_impl"] = call
-        self._calls[module] = call
+        self._found[module] = seen
 
 
 def _inner(module: nn.Module) -> Any:
@@ -271,6 +277,13 @@ def _inner(module: nn.Module) -> Any:
     inner = module.__dict__.get("_compiled_call_impl")
     # A copy that is trained after all was only heard so far.
     return inner.inner if isinstance(inner, TwinCall) else inner
+
+
+def _take_away(module: nn.Module) -> None:
+    """Take its RootCall away, unless the script has put something else there by now."""
+    call = module.__dict__.get("_compiled_call_impl")
+    if isinstance(call, RootCall):
+        put_back(module, call.inner)
 
 
 def _own_layout(parameters: list[nn.Parameter]) -> str:

@@ -2,10 +2,15 @@
 
 Its loader is asked for nothing any more: whenever the script wants a batch it gets one of a few
 that are kept in memory. Its loader's workers, if there are some, fill their queue and rest.
+
+A pass over held batches has no end, and an evaluation on the training loader, or on one made at the
+same line, would wait for it for ever. So who goes through it beside the pass that trains gets the
+loader's own batches, and so does who asks for more of them without a step than training ever did.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -40,6 +45,9 @@ class Holding:
         self._found: list[Kept] = []
         self._kept: list[Kept] = []
         self._next = 0
+        self._n_asked = self._most_asked = 0  # since the last step; and before one
+        self._asks: weakref.ref[Any] | None = None  # the iterator that was asked last
+        self._trains: weakref.ref[Any] | None = None  # the one whose batch was stepped on
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._units, name)
@@ -65,12 +73,36 @@ class Holding:
             self._given.put(batch, Kept(batch))
         self._units.gives(seen, loader, iterator, batch)
 
-    def asks(self, seen: Any) -> Any:
+    def asks(self, seen: Any, iterator: Any) -> Any:
         """A batch is asked for."""
-        self._units.asks(seen)
-        if not self._kept or not self._units.trains(seen):
+        self._units.asks(seen, iterator)
+        if self.loader is not None and not self._units.trains(seen):
+            return None
+        self._asks = weakref.ref(iterator)
+        if self._kept and self._is_beside(iterator):
+            return None
+        self._n_asked += 1
+        if not self._kept or self._n_asked > self._most_asked:
             return None
         batch = self._kept[self._next % len(self._kept)].again()
         self._next += 1
         self._units.gives(seen, self.loader, None, batch)
         return batch
+
+    def ends(self, seen: Any) -> None:
+        """A pass has no batch left; if a step follows, it was not for what that gave."""
+        self._asks = None
+        self._units.ends(seen)
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer stepped: what was asked for since the last step was for training."""
+        if not self._kept:
+            self._most_asked = max(self._most_asked, self._n_asked)
+        self._n_asked = 0
+        self._trains = self._asks or self._trains
+        self._units.stepped(optimizer)
+
+    def _is_beside(self, iterator: Any) -> bool:
+        """Whether the pass that trains is another one, which is still open."""
+        trains = None if self._trains is None else self._trains()
+        return trains is not None and trains is not iterator

@@ -145,11 +145,11 @@ class _Seeding:
         self._follower.seed_fetch()
         self._follower.units.begins(seen)
 
-    def asks(self, seen: Any) -> None:
+    def asks(self, seen: Any, iterator: Any) -> None:
         # With workers the order is decided as the pass begins, without them at its first batch.
         if id(seen) not in self._beginning:
             self._follower.seed_fetch()
-        self._follower.units.asks(seen)
+        self._follower.units.asks(seen, iterator)
 
     def gives(self, seen: Any, loader: Any, iterator: Any, batch: Any) -> None:
         self._beginning.discard(id(seen))

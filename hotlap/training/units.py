@@ -42,7 +42,7 @@ class Units:
         clock: Seconds of training.
         taken: What the units that are done have taken: the FeedState that a timer asks.
         thread: The one that trains.
-        loss: Where the last backward pass began.
+        loss: Where the last backward pass from a single number began.
     """
 
     def __init__(self, follower: Follower, clock: Clock = time.perf_counter) -> None:
@@ -85,7 +85,7 @@ class Units:
         now = self.clock.now()
         self._passes.of(seen, now).made(now - looked_s)
 
-    def asks(self, seen: LoaderSeen) -> None:
+    def asks(self, seen: LoaderSeen, iterator: Any = None) -> None:
         """A batch is asked for: the border between two units."""
         now = self.clock.now()
         one = self._passes.of(seen, now)
@@ -181,7 +181,8 @@ class Units:
         """A backward pass begins; without its graph the loss holds no memory."""
         self.thread.trains(surely=True)
         self._evaluated()
-        self.loss = loss.detach() if getattr(loss, "numel", lambda: 0)() == 1 else None
+        if (number := _single_number(loss)) is not None:  # what comes after it may go in parts
+            self.loss = number.detach()
         if self._who.loader is not None and self._others.last is None and self._unit.n_batches:
             self._goes_on()  # be it in evaluation mode, as where statistics are frozen
             self.clock.idle = True
@@ -211,8 +212,8 @@ class Units:
             self._close()
 
     def trains(self, seen: LoaderSeen) -> bool:
-        """Whether this loader is known to be the one that trains."""
-        return seen is self._who.loader
+        """Whether this loader is known to be the one that trains, and is not evaluated just now."""
+        return seen is self._who.loader and self._who.may_train
 
     # Within
 
@@ -316,3 +317,10 @@ class Units:
         self.taken.add(unit, unit.now - self.clock.left_out_s)
         self._trained = self._carries = False
         self._follower.done(unit.n_samples, self.loss, unit.batch)
+
+
+def _single_number(ends: Any) -> Any:
+    """The loss among what a backward pass begins at: one tensor of one element, else None."""
+    if isinstance(ends, (list, tuple)) and len(ends) == 1:
+        (ends,) = ends
+    return ends if getattr(ends, "numel", lambda: 0)() == 1 else None

@@ -1,7 +1,9 @@
 """A script that compiles by itself: what it compiles runs as ever, and what is imposed is told."""
 
 import copy
+import gc
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -199,6 +201,21 @@ def test_compiling_in_place_after_the_first_pass_keeps_autocast(interpose):
     assert graphs and any(
         "bfloat16" in str(n.meta.get("example_value")) for n in graphs[0].graph.nodes
     )
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_compiled_model_that_the_script_lets_go_of_is_freed(interpose, eager_backend, own):
+    interpose(**({"amp": "bf16"} if own else {"compile_mode": "default"}))
+    gone = []
+    for _ in range(3):  # as for each fold
+        model = net()
+        if own:
+            model.compile()
+        train(model, lambda x, y, model=model: nn.functional.cross_entropy(model(x), y))
+        gone.append(weakref.ref(model))
+        del model
+    gc.collect()
+    assert [one() for one in gone] == [None] * 3
 
 
 @pytest.mark.slow

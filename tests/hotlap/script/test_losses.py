@@ -43,6 +43,55 @@ def test_a_script_that_ends_first_gives_what_it_has(scripts):
     assert 7 <= len(losses(scripts, short, n=50)["losses"]) <= 8
 
 
+PARTS = """
+from torch.utils.checkpoint import checkpoint
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.rest = model[0], model[1:]
+
+    def forward(self, x):
+        x = self.first(x)
+        return CALLED
+
+model = Parts()
+optimizer ="""
+
+
+def in_parts(called):
+    text = TRAINING.replace("optimizer =", PARTS.replace("CALLED", called))
+    return text + "train(100)"
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpointed_model_has_the_losses_and_the_facts_of_a_plain_one(scripts, reentrant):
+    plain = in_parts("self.rest(x)")
+    text = in_parts(f"checkpoint(self.rest, x, use_reentrant={reentrant})")
+    assert losses(scripts, text)["losses"] == losses(scripts, plain)["losses"]
+    facts = scripts.facts(text)
+    assert [root["name"] for root in facts["script"]["roots"]] == ["Parts"]
+    assert facts["model_digest"] == scripts.facts(plain)["model_digest"]
+    assert facts["script"]["loaders"][0]["steps_per_batch"] == 1
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        "torch.autograd.backward([loss])",
+        "loss.backward(retain_graph=True); optimizer.zero_grad(); loss.backward()",
+        "loss.backward(); out.backward(end.grad)",  # where the graph is cut in two
+    ],
+    ids=["list", "twice", "in parts"],
+)
+def test_other_forms_of_the_backward_pass_have_the_same_losses(scripts, backward):
+    text = TRAIN.replace("loss.backward()", backward)
+    if "end." in backward:
+        text = text.replace("loss =", "out = model(x); end = out.detach().requires_grad_(); loss =")
+        text = text.replace("mse_loss(model(x)", "mse_loss(end")
+    assert losses(scripts, text)["losses"] == losses(scripts)["losses"]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(800)
 def test_what_is_compiled_draws_the_numbers_of_dropout_that_it_would_draw_plain(scripts):

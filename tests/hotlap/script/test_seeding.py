@@ -40,13 +40,13 @@ def test_only_the_thread_that_trains_seeds(listener):
         return not torch.equal(before, torch.get_rng_state())
 
     def asks():
-        listener.asks(seen)
+        listener.asks(seen, None)
 
     def begins():
         listener.begins(seen)
 
     assert changes_numbers(begins, elsewhere=False)
-    listener.asks(seen)
+    listener.asks(seen, None)
     listener.gives(seen, loader, None, torch.ones(4))
     assert changes_numbers(asks, elsewhere=False)
     listener.backward(torch.ones(()))

@@ -21,6 +21,14 @@ def test_the_model_alone_asks_the_loader_for_nothing_more(scripts):
     assert scripts.run(text).outcome == "crash"
 
 
+def test_it_does_so_of_a_loader_that_is_gone_through_anew_for_each_step(scripts):
+    text = FEW_READS + TRAINING.replace("TensorDataset(", "Few(").replace(
+        "for x, y in loader:", "for x, y in [next(iter(loader))]:"
+    )
+    measured = ok(scripts.run(text + "train(100_000)", side="compute"))
+    assert sum(block.samples for block in measured.blocks) > 64
+
+
 def test_the_loader_alone_calls_no_model(scripts):
     few = "n_calls += 1; assert n_calls <= 3; loss = nn"
     text = TRAINING.replace("loss = nn", few).replace("def train(", "n_calls = 0\ndef train(")
