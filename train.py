@@ -36,7 +36,7 @@ def train(config: TrainConfig, text: str) -> int:
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
     from runners.process import ProcessRunner
-    from studies import new_folder, offer, provenance
+    from studies import held, new_folder, offer, provenance
 
     # Where: a new folder, or that of the checkpoint to go on from.
     workload, args = job_of(config)
@@ -51,8 +51,9 @@ def train(config: TrainConfig, text: str) -> int:
         )
     started = f"full-{datetime.now():%Y-%m-%d_%H-%M-%S}"
     folder = resume.parent if resume else new_folder(OUTPUTS / name, started)
-    # What: the frozen settings, and what they promise; those of the first session if it goes on.
-    if resume and config.frozen is None and (before := folder / "config.yaml").exists():
+    # What: the frozen settings, and what they promise; if it goes on, those of its first session
+    # unless others were typed.
+    if resume and not config.own_settings and (before := folder / "config.yaml").exists():
         earlier = _earlier(before)
         config.settings = earlier["settings"]
         config.provenance, config.frozen = earlier["provenance"], earlier["frozen"]
@@ -79,13 +80,12 @@ def train(config: TrainConfig, text: str) -> int:
     if not resume:
         write_text(folder / "config.yaml", text)
     console = reports.console()
-    tracker = reports.open_tracking(
-        config.tracking.name,
-        folder,
-        config.tracking.uri,
-        config.tracking.experiment,
-        lambda text: console.print(text, style="yellow", soft_wrap=True, highlight=False),
-    )
+
+    def note(text: str) -> None:
+        console.print(text, style="yellow", soft_wrap=True, highlight=False)
+
+    tracking = config.tracking
+    tracker = reports.open_tracking(tracking.name, folder, tracking.uri, tracking.experiment, note)
     machine = search_spaces.machine_facts()
     record = reports.run_record(
         f"{name} {folder.absolute().name}",
@@ -101,7 +101,7 @@ def train(config: TrainConfig, text: str) -> int:
             return f"to go on, add resume={shlex.quote(str(folder))}"
         return f"no checkpoint was saved in {folder}, so there is nothing to go on from"
 
-    with reports.run_that_ends(tracker, go_on, tell):
+    with held(folder, note, "full run"), reports.run_that_ends(tracker, go_on, tell):
         tracker.run_started(record)
         frozen = config.frozen or "default"
         console.print(f"full run of {name} in {folder}, settings {frozen}", soft_wrap=True)

@@ -39,6 +39,7 @@ from hotlap import settings as known
 from hotlap.errors import UserInputError
 from hotlap.figures import unusable
 from hotlap.hidden import is_hidden
+from hotlap.spoken import typed
 from search_spaces.knob import NUMERICS
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
@@ -153,9 +154,10 @@ def _tune(config: TuneConfig, sources: Sources) -> Iterator[Fault]:
     if 0 < window.max_s < window.min_s <= MOST:
         yield sources.fault(
             "window.min_s",
-            what=f"window.min_s is {window.min_s:g}, longer than window.max_s, {window.max_s:g}",
+            what=f"window.min_s is {typed(window.min_s)}, longer than window.max_s, "
+            f"{typed(window.max_s)}",
             right="the shortest window is no longer than the longest",
-            cure=f"window.max_s={window.min_s:g}",
+            cure=f"window.max_s={typed(window.min_s)}",
         )
     if 0 < window.max_s < window.block_s <= MOST:
         yield sources.fault(

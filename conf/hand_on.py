@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conf.duration import seconds
+from conf.duration import MOST_S, seconds
 from conf.schema import TuneConfig
 from hotlap.hidden import hidden
 from hotlap.programs import python
+from hotlap.spoken import typed
 
 SHARED = ("model", "data", "device", "seed", "runner", "tracking", "bank", "import_path")
 """Keys and groups that tune.py and train.py share."""
@@ -92,7 +93,8 @@ def next_commands(
         begin = shlex.join([python(), str(train)])
         full_run = f"{begin} {words} {shlex.quote(f'settings={settings}')}"
     more = " n_trials=null" if config.n_trials else ""
-    longer = would_do or f"{2 * seconds(config.budget):g}s"
+    twice_s = min(2 * seconds(config.budget), MOST_S)
+    longer = would_do or f"{typed(round(twice_s, 3))}s"
     commands = {
         "full run": full_run,
         "go on with more time": f"{go_on_with(folder)} budget={longer}{more}",

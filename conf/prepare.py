@@ -126,6 +126,9 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
         return None
     typed = {o.key_or_group: as_typed(o) for o in overrides if not chooses(o, session.groups)}
     _complete(config, files, session, expanded)
+    if session.kind == "train":
+        named = (f"{o.key_or_group}." for o in overrides)
+        config.own_settings = any(name.startswith("settings.") for name in named)
     models = [file.name for file in files if file.group == "model"]
     if models:  # a resumed study has both from its first session
         config.name = config.name or models[-1].rpartition("/")[2]

@@ -1,4 +1,8 @@
-"""A study goes on only where it began: rates of two machines say nothing about each other."""
+"""A study goes on only where it began: rates of two machines say nothing about each other.
+
+Nor do those of two versions of torch or of the driver. The result, the frozen file and the bank
+would name the one that the study began with.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,16 @@ from typing import Any
 from conf.fault import Fault
 from conf.sources import shown
 from search_spaces.hardware import machine_facts
+from search_spaces.torch_build import torch_build
+
+HARDWARE = ("the CPU was", "the usable cores were", "the visible GPUs were")
+"""What makes it another machine; all else that is compared is what was installed on it."""
 
 
 def another_machine(folder: Path, words: Sequence[str]) -> Fault | None:
     """What is wrong if the study in `folder` was begun on a machine of another kind.
+
+    Or with another torch, CUDA or driver.
 
     Args:
         folder: The study's.
@@ -31,19 +41,23 @@ def another_machine(folder: Path, words: Sequence[str]) -> Fault | None:
         return _damaged(
             path, "it is no mapping of names to values, or its gpus are no list of GPUs"
         )
-    here = machine_facts()
+    here = {**machine_facts(), **torch_build()}
     before, now = _kind(then, then), _kind(here, then)
-    differing = [
-        f"{name} {value} then and {now[name]} here"
+    differing = {
+        name: f"{name} {value} then and {now[name]} here"
         for name, value in before.items()
         if value != now[name]
-    ]
+    }
     if not differing:
         return None
+    moved = [name for name in differing if name in HARDWARE]
+    where = ["on another machine"] if moved else []
+    where += ["with other versions"] if len(differing) > len(moved) else []
     return Fault(
-        what=f"the study was begun on another machine: {'; '.join(differing)}",
+        what=f"the study was begun {' and '.join(where)}: {'; '.join(differing.values())}",
         where=f"command line: resume={shown(folder)}",
-        right="all trials of a study run on machines of one kind, else they cannot be compared",
+        right="all trials of a study run on machines of one kind, with the same torch and the same "
+        "driver, else they cannot be compared; it goes on where these are as they were",
         cure=f"{shlex.join(words)}, without resume=, for a study of its own here",
         key="resume",
     )
@@ -64,9 +78,16 @@ def _damaged(path: Path, why: str) -> Fault:
 
 
 def _kind(machine: Mapping[str, Any], study: Mapping[str, Any]) -> dict[str, str]:
-    """What must be alike, in words; the GPUs only where the study uses one."""
+    """What must be alike, in words; the GPUs only where the study uses one.
+
+    Of the versions those that the study knows: where no GPU was seen its torch said nothing of
+    CUDA, and where its device is none the driver does not matter.
+    """
     gpus = [str(gpu["name"]) for gpu in machine.get("gpus", ())]
     alike = {"the CPU was": machine.get("cpu"), "the usable cores were": machine.get("cores")}
+    versions = {"torch was": "torch", "CUDA was": "cuda"}
     if str(study.get("device", "")).startswith("cuda"):
         alike["the visible GPUs were"] = ", ".join(gpus) or "none"
-    return {name: str(value) for name, value in alike.items()}
+        versions["the NVIDIA driver was"] = "nvidia_driver"
+    alike |= {words: machine.get(name) for words, name in versions.items() if study.get(name)}
+    return {name: "none" if value is None else str(value) for name, value in alike.items()}

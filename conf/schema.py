@@ -191,9 +191,14 @@ class TuneConfig(Common):
 
 @dataclass
 class TrainConfig(Common):
-    """One full run."""
+    """One full run.
+
+    `own_settings` is filled in: whether the command line says anything of `settings`, which a run
+    that goes on then takes in place of those of its first session.
+    """
 
     epochs: int = 1
     max_steps: Optional[int] = None  # noqa: UP045
     checkpoint_every_s: float = 300.0
     resume: Optional[str] = None  # noqa: UP045
+    own_settings: bool = False

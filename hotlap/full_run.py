@@ -6,7 +6,9 @@ last one has to succeed. How a run is asked to stop: hotlap/stopping.py.
 
 A checkpoint is written aside and renamed: every `checkpoint_every_s` seconds, at the run's end, and
 when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes
-from its own seed, and the batches that were trained on are drawn again and passed over.
+from its own seed (hotlap/epoch_seed.py), and the batches that were trained on are drawn again and
+passed over. With `in_order=False` batches come as they are ready, so as many are passed over, which
+need not be the same ones.
 
 Events: `batch` (once), `step` (each second or so), `epoch`, `checkpoint`, and at the end `trained`;
 hotlap/job.py says what is in them.
@@ -15,18 +17,17 @@ hotlap/job.py says what is in them.
 from __future__ import annotations
 
 import math
-import random
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from hotlap.aside import aside
 from hotlap.batches import tensors
+from hotlap.epoch_seed import begin_epoch
 from hotlap.errors import Diverged, NoBatch, NoRoom, UserInputError
 from hotlap.job import EventLog, Job
 from hotlap.loadable import plain, unreadable, why_unread
@@ -121,7 +122,7 @@ class FullRun:
 
     def _epoch(self) -> torch.Tensor | None:
         applied, meter, position = self._applied, self._meter, self._position
-        _seed(self._seed + position.epoch)
+        begin_epoch(applied.loader, self._seed + position.epoch)
         skip = position.step_in_epoch
         loss = None
         for i, batch in enumerate(self._batches(applied.loader)):
@@ -270,9 +271,3 @@ def _finite(loss: torch.Tensor | None) -> float | None:
 
 def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)

@@ -57,6 +57,15 @@ def arguments(
     return args
 
 
+def draw_as_new(loader: DataLoader[Any]) -> None:
+    """Draw the number that a new iterator of the loader draws for its workers' seeds.
+
+    It comes before those of the epoch's order. An iterator that is kept from the epoch before, with
+    its workers, draws none, so that the order and all random numbers after it would be others.
+    """
+    torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
+
+
 def given_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """DataLoader arguments that somebody gave, as settings: whole numbers of any kind, any truth.
 

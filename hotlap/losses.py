@@ -24,6 +24,7 @@ from typing import Any
 import torch
 
 from hotlap.apply import Applied
+from hotlap.epoch_seed import begin_epoch
 from hotlap.errors import InvalidTrial
 from hotlap.fingerprint import fingerprint
 from hotlap.job import EventLog, Job
@@ -94,7 +95,7 @@ def _batches(applied: Applied, seed: int, n: int) -> Iterator[Any]:
     """`n` batches, going round the loader as epochs do."""
     given = epoch = 0
     while given < n:
-        seed_all(seed + epoch)  # what the loader draws for its workers
+        begin_epoch(applied.loader, seed + epoch)
         iterator = iter(applied.loader)
         begun = given
         while given < n:

@@ -16,6 +16,11 @@ TO_THE_END = "\x1b[K"
 """Has a terminal clear what a longer line before has left."""
 
 
+def tenths(n_done: int, n_wanted: int) -> int:
+    """How many tenths of the way are done; of nothing, such as an empty folder, all ten are."""
+    return n_done * 10 // n_wanted if n_wanted else 10
+
+
 class _OnStandardError:
     """A line that counts on a terminal, a line each tenth of the way in a log."""
 
@@ -24,7 +29,7 @@ class _OnStandardError:
 
     def __call__(self, what: str, n_done: int, n_wanted: int) -> None:
         text = f"hotlap: {what}: {n_done} of {n_wanted}"
-        tenth = (what, n_done * 10 // n_wanted)
+        tenth = (what, tenths(n_done, n_wanted))
         if sys.stderr.isatty():
             end = "\n" if n_done == n_wanted else ""
             print(f"\r{text}{TO_THE_END}", end=end, file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 from hotlap.measurement import Rate
 
@@ -35,6 +36,16 @@ def percent(share: float | None, fine: bool = False) -> str:
 def count(n: int, word: str) -> str:
     """`1 step`, `3 steps`."""
     return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+def typed(value: float) -> str:
+    """A number as a person types it: nothing rounded away, and never with an exponent.
+
+    `format(value, "g")` is neither: 1209600 is 1.2096e+06 there, which is no duration, and a limit
+    of 1234.567 is 1234.57, which lies above it.
+    """
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def interval(ratio: Rate) -> str:

@@ -8,7 +8,7 @@ server gets all of them. A full disk here is told once; what the server takes is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,53 +32,55 @@ class Entry:
 
 
 class Journal:
-    """The entries of the file `path`, and which of them were sent.
+    """The entries of the file `path` that one tracking server does not know yet.
+
+    What is known there is let go: a full run may add some entries a second for weeks.
 
     Args:
         path: The file.
+        to: The server or database that they are sent to. Another one is sent all of the file, by a
+            journal of its own.
         warn: Called with one sentence when the disk has no room for a line, once.
     """
 
-    def __init__(self, path: Path, warn: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, path: Path, to: str, warn: Callable[[str], None] = lambda text: None
+    ) -> None:
         self._path = path
+        self._to = to
         self._warn = warn
         self._warned = False
-        self._entries: list[Entry] = []
-        self._sent: dict[str, set[int]] = {}
+        self._missing: dict[int, Entry] = {}
+        self._next = 0
         for line in _lines(path):
-            if "sent" in line:
-                self._note(line["sent"], str(line.get("to", "")))
-            else:
-                self._entries.append(Entry(**line))
-        self._next = max((entry.number for entry in self._entries), default=-1) + 1
+            if "sent" not in line:
+                entry = Entry(**line)
+                self._missing[entry.number] = entry
+                self._next = max(self._next, entry.number + 1)
+            elif _place_of(line) == to:
+                self._let_go(line["sent"])
 
     def append(self, kind: str, record: dict[str, Any]) -> Entry:
         """Keep one more record, not sent yet."""
         entry = Entry(self._next, kind, record)
         self._write({"number": entry.number, "kind": kind, "record": record})
         self._next += 1
-        self._entries.append(entry)
+        self._missing[entry.number] = entry
         return entry
 
-    def sent(self, entries: Iterable[Entry], to: str) -> None:
-        """Note that `entries` are known to the server or database `to`."""
+    def sent(self, entries: Iterable[Entry]) -> None:
+        """Note that `entries` are known to the server or database."""
         numbers = [entry.number for entry in entries]
-        self._write({"sent": numbers, "to": to})
-        self._note(numbers, to)
+        self._write({"sent": numbers, "to": self._to})
+        self._let_go(numbers)
 
-    def missing(self, to: str) -> list[Entry]:
-        """The entries that the server or database `to` does not know for sure, oldest first."""
-        known = self._sent.get(to, set())
-        return [entry for entry in self._entries if entry.number not in known]
+    def missing(self) -> list[Entry]:
+        """The entries that the server or database does not know for sure, oldest first."""
+        return [*self._missing.values()]
 
-    @property
-    def places(self) -> list[str]:
-        """Where entries were sent to, the latest first."""
-        return [*reversed(self._sent)]
-
-    def _note(self, numbers: Iterable[int], to: str) -> None:
-        known = self._sent.pop(to, set())
-        self._sent[to] = known.union(numbers)  # the latest stands last
+    def _let_go(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._missing.pop(number, None)  # its own line may be torn
 
     def _write(self, line: dict[str, Any]) -> None:
         try:
@@ -96,16 +98,29 @@ class Journal:
                 )
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def places(path: Path) -> list[str]:
+    """Where entries of the file `path` were sent to, the latest first."""
+    found: dict[str, None] = {}
+    for line in _lines(path):
+        if "sent" in line:
+            found.pop(_place_of(line), None)
+            found[_place_of(line)] = None
+    return [*reversed(found)]
+
+
+def _place_of(line: dict[str, Any]) -> str:
+    return str(line.get("to", ""))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The file's JSON lines without torn ones, whose records were lost with their session."""
     if not path.exists():
-        return []
-    lines = []
-    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            line = json.loads(text)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(line, dict):
-            lines.append(line)
-    return lines
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for text in file:
+            try:
+                line = json.loads(text)
+            except json.JSONDecodeError:
+                continue
+            if isinstance(line, dict):
+                yield line

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from hotlap.hidden import hidden
 from hotlap.programs import program
-from reports.journal import Entry, Journal
+from reports.journal import Entry, Journal, places
 from reports.mlflow_runs import MlflowRuns
 from reports.mlflow_uri import URI_VARIABLE, artifacts_beside, is_server, is_writable, tracking_uri
 from reports.tracking import Record, finite
@@ -61,11 +61,12 @@ class MlflowTracking:
         self._folder = folder.resolve()
         self._experiment = experiment
         self._warn = warn or (lambda text: print(text, file=sys.stderr))
-        self._journal = Journal(self._folder / "tracking.jsonl", self._warn)
+        kept = self._folder / "tracking.jsonl"
         # A folder that was moved or copied goes on where its records are.
-        before = next(filter(is_writable, self._journal.places), None)
+        before = next(filter(is_writable, places(kept)), None)
         self.uri = tracking_uri(database, uri or before)
         self._shown = hidden(self.uri)
+        self._journal = Journal(kept, self._shown, self._warn)
         self._runs: MlflowRuns | None = None
         self._down = False
         self._warned = False
@@ -116,7 +117,7 @@ class MlflowTracking:
     def send_missing(self) -> None:
         """Send what an earlier session could not. Nothing is there twice afterwards."""
         self._down = False
-        for entries in _together(self._journal.missing(self._shown)):
+        for entries in _together(self._journal.missing()):
             self._send(entries)
 
     def ui_command(self) -> str:
@@ -144,7 +145,7 @@ class MlflowTracking:
         self._flushed = time.monotonic()
 
     def _try_again(self) -> None:
-        if self._journal.missing(self._shown):
+        if self._journal.missing():
             self.send_missing()
 
     def _send(self, entries: list[Entry]) -> None:
@@ -167,7 +168,7 @@ class MlflowTracking:
             self._runs = None  # Ctrl-C in the middle: what has arrived is looked up anew
             raise
         else:
-            self._journal.sent(entries, self._shown)
+            self._journal.sent(entries)
 
     def _open(self) -> MlflowRuns:
         if self._runs is None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from hotlap.progress import tenths
 from hotlap.settings import Settings
 from hotlap.spoken import MISSING
 from reports.text import assignments, clock, number, times
@@ -101,7 +102,7 @@ class Progress:
     def preparing(self, what: str, n_done: int, n_wanted: int) -> None:
         """How far long work before the first trial is; in a log, a line each tenth of the way."""
         self._trial = f"{what}: {n_done} of {n_wanted}"
-        tenth = n_done * 10 // n_wanted
+        tenth = tenths(n_done, n_wanted)
         if self._live is None and (tenth != self._tenth or n_done == n_wanted):
             self._print(Text(f"  {self._trial}"))
         self._tenth = tenth

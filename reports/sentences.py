@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotlap.measurement import Rate, Ratio
-from hotlap.spoken import UNKNOWN, interval
+from hotlap.spoken import UNKNOWN, interval, typed
 from reports.payback import WORTH_A_WORD_S, Payback, payback
 from reports.result import Result
 from reports.text import clock, duration, number, times
@@ -119,7 +119,7 @@ def _pays(back: Payback, epochs: float | None) -> str:
         f"{takes} more than the baseline before its first step and has paid for them {back.words}"
     )
     pays = back.within(epochs)
-    if pays is None:
+    if epochs is None or pays is None:
         return f"{text}."
     long = "long enough" if pays else "too short: keep the baseline, or tune for objective=run_time"
     return f"{text}; a run of {_epochs(epochs)} is {long}."
@@ -130,5 +130,5 @@ def _time(run: Rate) -> str:
     return f"{duration(run.value)} {sure}"
 
 
-def _epochs(n: float | None) -> str:
-    return "1 epoch" if n == 1 else f"{n:g} epochs"
+def _epochs(n: float) -> str:
+    return "1 epoch" if n == 1 else f"{typed(n)} epochs"

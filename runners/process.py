@@ -47,7 +47,8 @@ class ProcessRunner:
     Args:
         preload: Modules that the servers import beforehand.
         env: The environment to start from; this process's own by default.
-        gpu_watch: Whether to read the GPU's counters while a trial runs, where there are any.
+        gpu_watch: Whether to read the GPU's counters while a trial runs, where there are any; not
+            while a full run does.
         compiles_anew: Whether what was compiled before this runner is not found by its trials, so
             that the first with a compile mode pays all of it; a place that `env` names stays.
     """
@@ -115,7 +116,9 @@ class ProcessRunner:
         ready = time.monotonic()
         deadline = min(ready + timeout_s, over)
         log = Kept(folder / "worker.log")
-        with GpuWatch() if self._gpu_watch else contextlib.nullcontext() as gpu:
+        # Of a full run nobody asks for the counters, whose readings would be kept till its end.
+        watched = self._gpu_watch and job.kind != "full_run"
+        with GpuWatch() if watched else contextlib.nullcontext() as gpu:
             device = _asked_for(job) if self._device is None else self._device
             others = gpu.others(device) if gpu is not None and device is not None else {}
 

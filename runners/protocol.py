@@ -28,7 +28,8 @@ class Run:
         measurement: What was measured, also by a trial that was stopped midway.
         reason: One readable line for any outcome but ok; empty for ok.
         traceback: The worker's own traceback, or the end of its log, for a failure.
-        events: All events, raw.
+        events: All events, raw; of a full run the last one alone, since it may tell its steps for
+            weeks, and the watch has seen them.
         folder: The trial's folder.
         wall_s: From the order until the last process of the trial was gone.
         process_start_s: What interpreter and imports take before a process without a fork server

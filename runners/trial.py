@@ -41,7 +41,7 @@ class Trial:
         timeout_s: So many seconds it was given until then.
 
     Attributes:
-        events: All its events so far.
+        events: All its events so far; of a full run the last one alone.
         traceback: The worker's own, if it has told one.
         outside: Whether its server is what failed, so that it tells nothing of the settings.
     """
@@ -113,6 +113,8 @@ class Trial:
         while True:
             gone = self._server.wait_gone(pid, POLL_S)
             for event in self._reader.new():
+                if self._kind == "full_run":  # it tells its steps for weeks: see protocol.Run
+                    self.events.clear()
                 self.events.append(event)
                 self._names.add(event["event"])
                 self._heard = time.monotonic()

@@ -5,17 +5,16 @@ No torch and no CUDA context here: what only torch can tell comes from a job of 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hotlap.cgroup import memory_limit
 from hotlap.environment import LIBRARY_PATTERNS, allocator_library
 from hotlap.machine import cpu_facts, cpu_flags
 from search_spaces.nvml import nvidia_facts
+from search_spaces.torch_build import torch_folder
 
 MEANING = {
     "cuda": "the workload runs on a CUDA device",
@@ -148,9 +147,8 @@ def _shm_free_bytes() -> int | None:
 
 def _torch_has_libgomp() -> bool:
     """Whether torch's wheel brings GNU OpenMP; looks at its files, does not import it."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
+    package = torch_folder()
+    if package is None:
         return False
-    package = Path(spec.origin).parent
     folders = (package / "lib", package.parent / "torch.libs")
     return any(next(folder.glob("libgomp*"), None) for folder in folders)

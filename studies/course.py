@@ -111,8 +111,9 @@ class Course:
             self._warn_if_short(first.run.wall_s)
             if again is None and self._is_hopeless(base, expert):
                 return self._compared(base, expert, first)
-        self._lab.stage("expert", "what an engineer would set by hand")
-        self._search.first("expert", expert)
+        if not self._search.has_done(self._plan.n_trials):
+            self._lab.stage("expert", "what an engineer would set by hand")
+            self._search.first("expert", expert)
         runs = again.repeats if again else [self._repeat(first)] if first else []
         anchor = self._noise(base, runs)
         diagnoses: dict[str, Diagnosis] = {}

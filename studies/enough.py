@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hotlap.job import Window
+from hotlap.spoken import typed
 from studies.budget import END_S, window_s
 from studies.study_doubts import FEW_ROUNDS
 
@@ -72,7 +73,7 @@ def too_short(
         return None
     would_do = _enough(budget_s, trial_s, *needs)
     return TooShort(
-        f"a trial takes about {trial_s:.1f} s here: budget={budget_s:g}s is too short to "
+        f"a trial takes about {trial_s:.1f} s here: {_told(budget_s)} is too short to "
         f"{TO_DO.get(searched, f'try {searched} settings and to prove the best of them')}; "
         f"budget={would_do} would do",
         would_do,
@@ -87,9 +88,13 @@ def no_baseline(budget_s: float, spent_s: float, left_s: float, prove: float) ->
     if left_s < LEAST_S:
         ended = "no time was left for the baseline"
     return (
-        f"budget={budget_s:g}s is too short: starting and the probe took {spent_s:.0f} s, and "
+        f"{_told(budget_s)} is too short: starting and the probe took {spent_s:.0f} s, and "
         f"{ended}. Nothing was found; at least budget={enough} would do"
     )
+
+
+def _told(budget_s: float) -> str:
+    return f"budget={typed(round(budget_s, 3))}s"
 
 
 def _enough(

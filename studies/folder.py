@@ -1,4 +1,4 @@
-"""The study's folder: a new one for each study, and one command at a time in it."""
+"""The folder of a study or a full run: a new one for each, and one command at a time in it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from pathlib import Path
 from hotlap.errors import UserInputError
 from hotlap.lock import take
 
+KEPT = {"study": "what it measures", "full run": "its checkpoints"}
+"""What a folder is for, and what is kept in it."""
+
 
 def new_folder(parent: Path, name: str) -> Path:
-    """Make `parent/name`, or `parent/name-2`, ... if another study has just taken that."""
+    """Make `parent/name`, or `parent/name-2`, ... if somebody has just taken that."""
     parent.mkdir(parents=True, exist_ok=True)
     n = 1
     while True:
@@ -24,12 +27,13 @@ def new_folder(parent: Path, name: str) -> Path:
 
 
 @contextmanager
-def held(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
+def held(folder: Path, note: Callable[[str], None], what: str = "study") -> Iterator[None]:
     """Keep other commands out of `folder`; the kernel lets go when this process ends.
 
     Args:
-        folder: A study's.
+        folder: A study's or a full run's.
         note: Takes a sentence for the user, where the file system has no locks.
+        what: Which of the two it is, a key of `KEPT`.
 
     Raises:
         UserInputError: Another command is at work in it, or it is not this user's to write in.
@@ -39,8 +43,8 @@ def held(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
         file = path.open("a", encoding="utf-8")
     except OSError as error:
         raise UserInputError(
-            f"nothing can be written in {folder} ({error.strerror}), where the study keeps what it "
-            "measures; to go on with it, copy it to a folder of yours: resume=<the copy>"
+            f"nothing can be written in {folder} ({error.strerror}), where the {what} keeps "
+            f"{KEPT[what]}; to go on with it, copy it to a folder of yours: resume=<the copy>"
         ) from None
     with file:
         try:
@@ -48,11 +52,11 @@ def held(folder: Path, note: Callable[[str], None]) -> Iterator[None]:
         except BlockingIOError:
             raise UserInputError(
                 f"another command is at work in {folder}; wait until it has ended, or leave out "
-                "resume= to start a new study"
+                f"resume= to start a new {what}"
             ) from None
         if why_not:
             note(
                 f"{path} cannot be locked ({why_not}): start no other command in this folder "
-                "until the study has ended"
+                f"until the {what} has ended"
             )
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,9 @@ from studies.samplers import CONSTRAINTS, constrain
 DRAWS = 100
 """So many neighbours of a repeated proposal are drawn; then the grid is walked for what is left."""
 
+LOOKED = 1000
+"""So many untried settings of the grid are looked at for some that suit: a space may have tens of
+millions, and each takes some time to make."""
 
 SMALL = 500
 """In a space of at most so many settings all that is left is looked at instead."""
@@ -99,11 +103,22 @@ class Proposals:
         return all(self.known(settings) is not None for settings in self._space.grid())
 
     def next(
-        self, suits: Callable[[Settings], bool] = lambda settings: True
+        self,
+        suits: Callable[[Settings], bool] = lambda settings: True,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> tuple[Settings, optuna.Trial | None] | None:
-        """The sampler's next untried settings that suit; None if none are left."""
+        """The sampler's next untried settings that suit; None if none are left or soon found.
+
+        Args:
+            suits: Whether settings can be tried now.
+            is_over: Whether none can be any more. It is asked once the sampler has answered, which
+                takes seconds of some: then nothing else is looked for.
+        """
         asked = self._study.ask()
         settings = self._space.suggest(asked)
+        if is_over():
+            self._study.tell(asked, state=TrialState.FAIL)
+            return None
         known = self.known(settings)
         if known is None and suits(settings):
             return settings, asked
@@ -150,7 +165,8 @@ class Proposals:
             settings = self._space.suggest(self._chance.ask())
             if is_left(settings):
                 return settings
-        return next(filter(is_left, self._space.grid()), None)
+        untried = (s for s in self._space.grid() if self.known(s) is None)
+        return next(filter(is_left, itertools.islice(untried, LOOKED)), None)
 
     def _nearest(
         self, params: Mapping[str, Any], is_left: Callable[[Settings], bool]

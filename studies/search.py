@@ -179,6 +179,10 @@ class Search:
         ]
         return {outcome: ended.count(outcome) for outcome in dict.fromkeys(ended)}
 
+    def has_done(self, n_trials: int | None) -> bool:
+        """Whether the study has had so many trials, earlier sessions' included; None: never."""
+        return n_trials is not None and len(self._proposals) >= n_trials
+
     def run(
         self,
         n_trials: int | None,
@@ -200,14 +204,14 @@ class Search:
         self._follow(anchor)
         due = True  # a trial has run since the baseline was measured
         while True:
-            if n_trials is not None and len(self._proposals) >= n_trials:
+            if self.has_done(n_trials):
                 return f"all {n_trials} trials are done"
             if anchor is not None and due:
                 anchor.before_trial()
                 self._follow(anchor)
                 due = False
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
-            if self._budget.left(self._keep) <= self._lab.typical_s():
+            if self._is_over():
                 return SPENT
             if (proposal := self._next(waiting, guide)) is None:
                 if self._proposals.are_exhausted:
@@ -229,7 +233,11 @@ class Search:
                 return settings, self._proposals.ask(settings)
         if guide is not None and (guided := self._guided(guide, self._fits)) is not None:
             return guided, self._proposals.ask(guided)
-        return self._proposals.next(self._fits)
+        return self._proposals.next(self._fits, self._is_over)
+
+    def _is_over(self) -> bool:
+        """Whether no usual trial ends in time any more: then nothing fits (studies/pace.py)."""
+        return self._budget.left(self._keep) <= self._lab.typical_s()
 
     def _fits(self, settings: Settings) -> bool:
         """Whether a trial of these settings is expected to end within the time it would have."""

@@ -31,6 +31,7 @@ TORCH_FREE = (
     "frozen",
     "hidden",
     "programs",
+    "progress",
     "scratch_place",
     "spoken",
     "warm_up",

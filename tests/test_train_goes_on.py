@@ -1,10 +1,13 @@
 """A full run that goes on, as a user types it: from which checkpoint, and until which limit."""
 
+import json
 import shutil
+import subprocess
+import time
 
 import pytest
 
-from tests.test_train import WORDS, checkpoint
+from tests.test_train import TRAIN, WORDS, Training, checkpoint
 
 pytestmark = pytest.mark.slow
 
@@ -41,3 +44,38 @@ def test_a_run_that_was_done_names_the_limit_and_one_with_a_step_left_was_not_do
     assert (
         "reached epochs=1 and max_steps=28; to go on, type a larger epochs= and max_steps=" in told
     )
+
+
+def test_a_run_goes_on_with_its_first_sessions_settings_unless_others_are_typed(tmp_path, train):
+    def in_force(*words):
+        train(*WORDS, f"resume={folder}", *words)
+        settings = json.loads((folder / "job.json").read_text())["settings"]
+        return settings["optimizer_kernel"], settings["set_to_none"]
+
+    train(*WORDS, "max_steps=3", "settings.optimizer_kernel=foreach")
+    (folder,) = tmp_path.glob("outputs/digits_mlp/full-*")
+    assert in_force("max_steps=4") == ("foreach", True)
+    assert in_force("max_steps=5", "settings=default") == ("default", True)
+    assert in_force("max_steps=6", "settings.set_to_none=false") == ("default", False)
+    (folder / "config.yaml").write_text("no config")
+    told = train(*WORDS, f"resume={folder}", "max_steps=7", "settings=default")
+    assert "trained 7 steps in all" in told  # as the error without it advises
+
+
+def test_one_command_at_a_time_trains_in_a_folder_and_a_crash_lets_go_of_it(tmp_path, train):
+    run = Training(tmp_path, "checkpoint_every_s=0.1")
+    try:
+        run.until("epoch 2/")
+        (folder,) = tmp_path.glob("outputs/digits_mlp/full-*")
+        while not (folder / "checkpoint.pt").exists():
+            assert run.poll() is None
+            time.sleep(0.01)
+        words = [*TRAIN, f"resume={folder}"]
+        second = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    finally:
+        run.kill()
+    run.rest()
+    assert second.returncode == 2, second.stdout
+    assert f"another command is at work in {folder}; wait until it has ended" in second.stderr
+    assert "or leave out resume= to start a new full run" in second.stderr
+    assert "done already" in train(f"resume={folder}", "epochs=1", "max_steps=1")

@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-import torch
 from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -32,7 +31,7 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.workers import Workers
-from hotlap.loading import arguments, given_settings
+from hotlap.loading import arguments, draw_as_new, given_settings
 from hotlap.notes import Note, tell
 from hotlap.settings import LOADER_SETTINGS, Settings
 
@@ -142,9 +141,7 @@ class Loaders:
                 vars(self)[HELD] = watcher._holdable(loader)
                 one.seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
-                    # The script's own loader makes a new iterator, which draws its seed here; a
-                    # kept one does not, and all random numbers after it would be others.
-                    torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
+                    draw_as_new(loader)  # the script's own loader makes a new iterator here
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:

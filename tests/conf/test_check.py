@@ -63,6 +63,15 @@ def test_each_value_out_of_its_range_is_one_fault(tune_config, key, value, right
     assert key in fault and right in fault and "type:" in fault
 
 
+def test_what_is_to_be_typed_for_a_long_window_is_right(tune_config):
+    """To six digits it lay below the shortest window again."""
+    put(tune_config, "window.min_s", 1234.5674)
+    (fault,) = wrong(tune_config)
+    assert fault.endswith("type:  window.max_s=1234.5674")
+    put(tune_config, "window.max_s", 1234.5674)
+    assert not wrong(tune_config)
+
+
 def numbers(config, at=""):
     """The keys of all numbers that the types know."""
     for part in dataclasses.fields(config):

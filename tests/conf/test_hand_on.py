@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from conf.duration import seconds
 from conf.hand_on import (
     next_commands,
     run_words,
@@ -63,6 +64,19 @@ def test_what_to_type_next_holds_for_a_clone_with_a_blank_and_a_budget_that_woul
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=120s n_trials=null")
     said = next_commands(config, Path("outputs/a/1"), FROZEN, "", "8m")
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=8m n_trials=null")
+
+
+@pytest.mark.parametrize(
+    ("budget", "longer"),
+    [("168h", "1209600s"), ("12.3s", "24.6s"), ("34h17m36.789s", "246913.578s")]
+    + [("200000h", "1000000000s")],  # no duration is longer
+)
+def test_twice_a_budget_of_any_length_can_be_typed(monkeypatch, budget, longer):
+    monkeypatch.setattr("sys.argv", ["tune.py"])
+    config = TuneConfig(words=["+model=a"], budget=budget)
+    command = next_commands(config, Path("outputs/a/1"), FROZEN, "")["go on with more time"]
+    assert command.endswith(f" budget={longer}")
+    assert seconds(longer) >= seconds(budget)
 
 
 def test_commands_call_the_python_that_runs_where_another_one_is_found(tmp_path, monkeypatch):

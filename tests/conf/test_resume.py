@@ -3,6 +3,7 @@ import json
 import pytest
 
 from search_spaces import machine_facts
+from search_spaces.torch_build import torch_build
 
 
 @pytest.fixture
@@ -62,6 +63,24 @@ def test_resume_of_train_is_a_plain_key(ask):
     assert ran.code == 0 and ran.configs[0].resume == "last.pt"
 
 
+@pytest.mark.parametrize(
+    ("word", "own"),
+    [
+        ("settings=default", True),
+        ("settings=plain", True),
+        ("settings.num_workers=2", True),
+        ("+settings.amp=none", True),
+        ("seed=3", False),
+    ],
+)
+def test_a_full_run_knows_whether_settings_were_typed(ask, my_conf, word, own):
+    my_conf(settings__plain="# @package _global_\nsettings: {amp: none}\n")
+    words = ("--config-dir", "my_conf", "+model=digits_mlp", "resume=last.pt")
+    ran = ask(*words, word, primary="train")
+    assert ran.code == 0, ran.err
+    assert ran.configs[0].own_settings is own
+
+
 def test_a_checkpoint_that_is_named_is_the_one_and_the_config_is_its_folders(ask, tmp_path):
     folder = tmp_path / "full-1"
     folder.mkdir()
@@ -100,6 +119,38 @@ def test_a_study_of_another_machine_is_refused_with_a_way_out(ask, study, change
     assert ran.code == 2 and ran.err.startswith("1 mistake ")
     assert "begun on another machine: " + told in ran.err
     assert "+model=mine, without resume=, for a study of its own here" in ran.err
+
+
+BUILD = torch_build()
+ON_CUDA = {"device": "cuda:0", "gpus": [], "nvidia_driver": None, "cuda": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"torch": "1.0"}, f"torch was 1.0 then and {BUILD['torch']} here"),
+        ({"cuda": "9.0"}, f"CUDA was 9.0 then and {BUILD.get('cuda', 'none')} here"),
+        ({**ON_CUDA, "nvidia_driver": "9.1"}, "the NVIDIA driver was 9.1 then and 570.2 here"),
+    ],
+)
+def test_a_study_of_another_torch_is_refused_with_a_way_out(ask, study, monkeypatch, change, told):
+    here = {**machine_facts(), **ON_CUDA, "nvidia_driver": "570.2"}
+    monkeypatch.setattr("conf.same_machine.machine_facts", lambda: here)
+    facts = {**here, "device": "cpu", **BUILD, "cuda": None, **change}
+    (study / "facts.json").write_text(json.dumps(facts))
+    ran = ask("resume=study")
+    assert ran.code == 2 and ran.err.startswith("1 mistake ")
+    assert "the study was begun with other versions: " + told in ran.err
+    assert "it goes on where these are as they were" in ran.err
+    assert "+model=mine, without resume=, for a study of its own here" in ran.err
+    (study / "facts.json").write_text(json.dumps({**facts, "cores": 4096}))
+    assert "begun on another machine and with other versions: " in ask("resume=study").err
+
+
+def test_versions_that_the_study_did_not_use_may_change(ask, study):
+    facts = {**machine_facts(), **BUILD, "device": "cpu", "cuda": None}
+    (study / "facts.json").write_text(json.dumps({**facts, "nvidia_driver": "9.1"}))
+    assert ask("resume=study").code == 0
 
 
 @pytest.mark.parametrize("text", ["[]", "7", '{"gpus": 5}', '{"gpus": ["a"]}', "{", "[" * 99999])

@@ -23,8 +23,8 @@ word = "f\\u00fcr alle"
 frozen.dump(here / "frozen.yaml", Settings(num_workers=2), {"workload": word})
 assert frozen.load_frozen(here / "frozen.yaml").provenance["workload"] == word
 write_text(here / "config.yaml", word)
-entry = Journal(here / "tracking.jsonl").append("trial", {"word": word})
-assert Journal(here / "tracking.jsonl").missing("sqlite:///mlflow.db") == [entry]
+entry = Journal(here / "tracking.jsonl", "a").append("trial", {"word": word})
+assert Journal(here / "tracking.jsonl", "a").missing() == [entry]
 """
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, RandomSampler
 
 import hotlap
 from hotlap.errors import InvalidTrial
@@ -46,7 +46,7 @@ def loss_of(model, batch):
 
 @pytest.fixture
 def answer(tmp_path):
-    def run(steps, model=Net, loss=loss_of, n=20, lr=0.1, dice=0, **settings):
+    def run(steps, model=Net, loss=loss_of, n=20, lr=0.1, dice=0, own=None, **settings):
         seed_all(0)
         made = hotlap.Workload(
             model=model(),
@@ -54,6 +54,7 @@ def answer(tmp_path):
             loss=loss,
             optimizer=lambda parameters, **kernel: torch.optim.SGD(parameters, lr=lr, **kernel),
             batch_size=4,
+            loader_defaults=own or {},
         )
         made = repeatable(made, 0)
         applied = hotlap.apply(made, hotlap.Settings(**settings))
@@ -69,6 +70,15 @@ def test_a_run_repeats_its_bits_over_epochs_with_dropout_and_augmentation(answer
     assert answer(12)["losses"] == first["losses"]
     assert answer(12, num_workers=2)["losses"] == first["losses"]
     assert first["finite"] and first["repeatable"] and first["n_skipped_steps"] == 0
+
+
+def test_a_sampler_of_the_workloads_own_gives_one_order_whoever_loads(answer):
+    own = {"sampler": RandomSampler(Rows())}
+    plain = answer(12, own=own)["batches"]
+    assert plain[:5] != plain[5:10]  # another order in the second epoch
+    for kept in (False, True):
+        found = answer(12, own=own, num_workers=2, persistent_workers=kept)
+        assert found["batches"] == plain
 
 
 def test_a_kernel_that_draws_more_numbers_does_not_change_the_steps_and_batches_that_follow(answer):

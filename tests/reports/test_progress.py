@@ -50,6 +50,16 @@ def test_a_failure_shows_its_outcome_and_its_reason(plain):
     ]
 
 
+def test_long_work_is_a_line_each_tenth_and_of_nothing_to_do_a_line_too(plain):
+    with Progress(plain) as progress:
+        for n in range(1, 101):
+            progress.preparing("reading files", n, 100)
+        progress.preparing("reading an empty folder", 0, 0)
+    told = lines(plain)
+    assert len(told) == 11
+    assert told[-2:] == ["  reading files: 100 of 100", "  reading an empty folder: 0 of 0"]
+
+
 def test_stages_and_notes_are_lines(plain):
     with Progress(plain) as progress:
         progress.stage("search", "12 knobs")

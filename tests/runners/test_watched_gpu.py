@@ -47,10 +47,10 @@ def watched(monkeypatch, tmp_path):
     monkeypatch.setattr(process, "Trial", Told)
     monkeypatch.setattr(ProcessRunner, "_server", lambda *_: (SimpleNamespace(start_s=0.0), False))
 
-    def watched(*trials, **args):
+    def watched(*trials, kind="window", **args):
         runner = ProcessRunner()
         for n, told in enumerate(trials):
-            job = Job("any.workload", args, run={"told": told})
+            job = Job("any.workload", args, run={"told": told}, kind=kind)
             run = runner.run(job, tmp_path / str(n), lambda event: False, 10)
         return asked, followed, run.measurement.gpu
 
@@ -76,3 +76,9 @@ def test_no_gpu_is_watched_for_what_trains_on_the_cpu(watched):
     asked, followed, gpu = watched(facts("cpu"), built("cpu"))
     assert (asked, followed) == ([], [])
     assert "gpu_other_processes" not in gpu
+
+
+def test_no_gpu_is_watched_for_a_full_run(watched):
+    """Its readings, ten a second, would be kept for weeks, and nobody asks for them."""
+    told = built("cuda:1")
+    assert watched(told, told, kind="full_run", device="cuda:1") == ([], [], {})

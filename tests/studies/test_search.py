@@ -172,9 +172,18 @@ def test_where_the_noise_was_not_measured_racing_expects_much(replay):
 
 
 def test_without_a_pruner_only_hopeless_trials_are_stopped(replay):
-    session = replay(rate, pruner="none", knobs=SMALL, budget_s=1e6)
+    session = replay(
+        lambda settings: 5.0 if settings.num_workers == 1 else rate(settings),
+        pruner="none",
+        knobs=SMALL,
+        budget_s=1e6,
+    )
     session.searched()
-    assert set(session.outcomes("search")) == {"ok"}
+    for trial in session.seen.trials:
+        hopeless = trial.settings.num_workers == 1
+        assert trial.run.outcome == ("pruned" if hopeless else "ok")
+        assert not (hopeless and trial.run.measurement.blocks)  # it is stopped in its warm-up
+    assert "pruned" in session.outcomes("search")
 
 
 def test_settings_that_break_a_limit_are_never_the_best(replay, rows):
