@@ -3,7 +3,8 @@
 A place is a folder in the machine's folder for temporary files. The processes of its trial hold a
 lock on it, and its name has the trial's process id: a place that nobody locks, of a process that
 is gone, is left over. The fork server removes it when a trial is gone and when its tuner is gone;
-where the server itself was killed, the next trial of any study of the same user does.
+where the server itself was killed, the next trial of any study of the same user does. What a
+study's trials compile lies in such a place of the tuner's.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from hotlap.lock import UNSUPPORTED
+
 PREFIX = "hotlap-scratch-"
 N_TRIES = 10
+
+_locks: dict[Path, int] = {}
+"""Descriptors of this process's own places, which hold their locks."""
 
 
 def bases() -> list[str]:
@@ -35,11 +41,18 @@ def new_place(base: str) -> Path:
         path = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         with contextlib.suppress(OSError):  # somebody who cleans up was faster than the lock
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            _share(fd)
             if os.path.samestat(os.fstat(fd), os.stat(path)):
-                return Path(path)  # the descriptor stays open, and with it the lock
+                _locks[Path(path)] = fd  # it stays open, and with it the lock
+                return Path(path)
         os.close(fd)
     raise OSError(f"folders made in {base} are gone at once")
+
+
+def remove(place: Path) -> None:
+    """Remove a place that this process has made, and let go of its lock."""
+    shutil.rmtree(place, ignore_errors=True)
+    os.close(_locks.pop(place))
 
 
 def remove_left() -> None:
@@ -78,6 +91,15 @@ def _open_up(path: str) -> None:
             inner = os.path.join(folder, name)
             if not os.path.islink(inner):
                 os.chmod(inner, 0o700)
+
+
+def _share(fd: int) -> None:
+    """Lock it; where there are no locks, nobody else gets one to remove it either."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
 
 
 def _alive(pid: int) -> bool:

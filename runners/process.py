@@ -9,15 +9,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from hotlap.environment import process_environment
 from hotlap.errors import InvalidTrial
 from hotlap.job import Job, Kept, printable
 from hotlap.measurement import Measurement
+from hotlap.scratch_place import bases, new_place, remove, remove_left
 from hotlap.settings import Settings
 from runners.gpu_watch import GpuWatch
 from runners.protocol import Outcome, Run, Watch
@@ -64,10 +65,12 @@ class ProcessRunner:
     ) -> None:
         self._preload = tuple(preload)
         self._env = dict(os.environ if env is None else env)
-        self._compiled: TemporaryDirectory[str] | None = None
+        self._forget: Callable[[], object] = lambda: None
         if compiles_anew and COMPILED not in self._env:
-            self._compiled = TemporaryDirectory(prefix="hotlap-", ignore_cleanup_errors=True)
-            self._env[COMPILED] = self._compiled.name
+            remove_left()  # what a killed tuner has compiled may be gigabytes
+            place = new_place(bases()[0])
+            self._env[COMPILED] = str(place)
+            self._forget = weakref.finalize(self, remove, place)
         self._servers: dict[tuple[tuple[str, str], ...], Server] = {}
         self._gpu_watch = gpu_watch
         self._device: int | str | None = None  # of the last trial that told
@@ -153,8 +156,7 @@ class ProcessRunner:
         for server in self._servers.values():
             server.close()
         self._servers.clear()
-        if self._compiled is not None:
-            self._compiled.cleanup()
+        self._forget()
 
     def __enter__(self) -> ProcessRunner:
         return self

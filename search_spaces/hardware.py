@@ -62,8 +62,10 @@ COMPILE_BUDGET_S = 480.0
 
 LARGE, LARGE_ON_CPU_S = 20_000_000, 1200.0
 """A model of so many parameters takes longer on a CPU: resnet50, with 26 million, took 104 s on two
-cores, and a perceptron of 5,000 took 2 s. In a shorter study it would not end in its share of the
-search (studies/pace.py)."""
+cores, and a perceptron of 5,000 took 2 s. Its first trial fits into a shorter study, for it may
+take two thirds of what the search has left (studies/pace.py). But the half of the budget that comes
+after the search has to compile once more before anything is proven (studies/numerics.py): with its
+other steps, 7 % of the budget, and five rounds of two trials of 20 to 40 s that is some 1,000 s."""
 
 SPARE_BUDGET_S = 1800.0
 """How workers start changes nothing once they run. On two cores a trial whose workers were spawned

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from hotlap.settings import Settings
 from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.disproof import disproof, measured
 from studies.entry import Entry
 from studies.lab import Lab
+from studies.noise import LEAST_ROUNDS
 from studies.plan import Plan
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, Exceeded, Rounds
@@ -17,8 +20,39 @@ ARM = "bank"
 
 AGAIN_S = 120.0
 AGAIN_SHARE = 0.2
-"""They have two minutes, or what enough rounds of two arms need if that is more; never more than
-this share of the budget, because a search may have to follow."""
+"""Their rounds have two minutes, or what enough rounds of two arms need if that is more; never more
+than this share of the budget, because a search may have to follow."""
+
+N_COMPILED = 2
+"""So often a compilation comes on top of that: in the first round, and in the second it has to be
+expected once more, since nobody knows yet what torch finds again."""
+
+
+class TooLong(Exception):
+    """The rounds would prove nothing within their share of the budget; the text says why."""
+
+
+def time_for(compile_s: float, typical_s: float, budget_s: float) -> float:
+    """Seconds that the rounds of the bank's settings may take.
+
+    Args:
+        compile_s: What compiling them will take; inf where nobody knows.
+        typical_s: What a trial takes that does not compile.
+        budget_s: Of the whole study.
+
+    Raises:
+        TooLong: The settings compile, for so long that too few rounds would be left, or nobody
+            knows for how long.
+    """
+    most_s, more_s = AGAIN_SHARE * budget_s, N_COMPILED * compile_s
+    if math.isinf(compile_s):
+        raise TooLong("they compile, and their entry does not say for how long")
+    if compile_s and more_s + 2 * LEAST_ROUNDS * typical_s > most_s:
+        raise TooLong(
+            f"they compile for {compile_s:.0f} s, too long to be proven again within "
+            f"{most_s:.0f} s, their share of the budget"
+        )
+    return min(max(AGAIN_S, 2 * ENOUGH_ROUNDS * typical_s) + more_s, most_s)
 
 
 def prove_again(
@@ -28,6 +62,7 @@ def prove_again(
     exceeded: Exceeded,
     arms: tuple[Settings, Settings, Settings],
     first: Trial,
+    end_s: float,
 ) -> Confirmed:
     """Measure baseline, bank and expert in interleaved rounds.
 
@@ -38,9 +73,8 @@ def prove_again(
         exceeded: A sentence for each limit that a measurement exceeds.
         arms: The baseline, the bank's settings, the expert's, which gives way if time is short.
         first: The baseline's first trial, which tells how long one takes.
+        end_s: When the rounds have to be over, in seconds since the budget's start.
     """
-    most_s = max(AGAIN_S, 2 * ENOUGH_ROUNDS * lab.typical_s())
-    end_s = budget.spent() + min(most_s, AGAIN_SHARE * budget.seconds)
     rounds = Rounds(
         lab,
         "confirm",
@@ -63,11 +97,17 @@ VERDICTS = {
 """What a verdict says of the bank's settings, with its reason."""
 
 
-def verdict(hit: Entry, proof: Confirmed) -> tuple[bool | None, str]:
+def verdict(hit: Entry, proof: Confirmed, unknown: str = "") -> tuple[bool | None, str]:
     """Whether the bank's settings have proven themselves again, and why not.
 
     They have if they are faster than the baseline beyond doubt, if their interval reaches the one
-    that was promised, and if nothing else in the rounds is better.
+    that was promised, if nothing else in the rounds is better, and if they were seen to learn what
+    the baseline learns.
+
+    Args:
+        hit: The bank's entry.
+        proof: Its rounds.
+        unknown: Why the winner's numerics are not known, if they are not.
 
     Returns:
         True, or False if the rounds speak against them (see studies/disproof.py), or None if they
@@ -84,7 +124,7 @@ def verdict(hit: Entry, proof: Confirmed) -> tuple[bool | None, str]:
     speedup = arm.speedup(baseline)
     best = arm is winner or (proof.found_better and proof.as_good(arm, winner))
     if best and speedup.low > 1 and speedup.high >= promised:
-        return True, ""
+        return (None, unknown) if unknown else (True, "")
     if proof.found_better and not best:
         return None, f"{winner.name} seems faster"
     return None, f"{measured(arm, baseline)}, which says too little"

@@ -17,7 +17,7 @@ from dataclasses import replace
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.ablate import Ablation
-from studies.again import VERDICTS, prove_again, verdict
+from studies.again import VERDICTS, TooLong, prove_again, time_for, verdict
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
@@ -105,7 +105,7 @@ class Course:
         again: Found | None = None
         if known.hit is not None and first is not None:  # a study that goes on has had its try
             again = self._prove_again(base, expert, first, known.hit)
-            if again.again:
+            if again is not None and again.again:
                 return again
         if first is not None:
             self._warn_if_short(first.run.wall_s)
@@ -177,13 +177,31 @@ class Course:
         waits = _waits(self._search.waits_of(base), diagnosis)
         return Descent(self._space, waits, self._search.waits_of, self._plan.shares_cores)
 
-    def _prove_again(self, base: Settings, expert: Settings, first: Trial, hit: Entry) -> Found:
-        """The bank's settings by the confirm stage alone; `again` says what came of it."""
-        self._lab.stage("confirm", "the bank's settings against the baseline, interleaved")
+    def _prove_again(
+        self, base: Settings, expert: Settings, first: Trial, hit: Entry
+    ) -> Found | None:
+        """The bank's settings by the confirm stage alone; `again` says what came of it.
+
+        None where it takes too long: then they are the first that the search tries.
+        """
+        lab, budget, typical_s = self._lab, self._budget, self._lab.typical_s()
+        # A baseline that compiles the same has left it on disk.
+        compile_s = 0.0 if lab.compiled.is_on_disk(hit.settings) else hit.compile_s
+        try:
+            end_s = budget.spent() + time_for(compile_s, typical_s, budget.seconds)
+        except TooLong as why:
+            self._observer.note(f"the bank's settings are tried by the search alone: {why}")
+            return None
+        lab.stage("confirm", "the bank's settings against the baseline, interleaved")
+        if compile_s:
+            lab.expect(typical_s + compile_s, hit.settings)
+        kept_s = self._prover.kept_s(base, [hit.settings]) + compile_s
         arms = (base, hit.settings, expert)
-        proof = prove_again(self._lab, self._budget, self._plan, self._exceeded, arms, first)
-        refused = self._prover.refuse(proof)
-        proven, reason = verdict(hit, proof)
+        proof = prove_again(lab, budget, self._plan, self._exceeded, arms, first, end_s)
+        # With what the rounds have left over, but with nothing of the search's that may follow.
+        left_s = end_s + kept_s
+        refused = self._prover.refuse(proof, lambda: min(budget.left(), left_s - budget.spent()))
+        proven, reason = verdict(hit, proof, refused[1])
         self._observer.note(f"the bank's settings {VERDICTS[proven].format(reason)}")
         return replace(self._of_rounds_alone(proof, first, refused), again=proven)
 

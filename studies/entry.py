@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from hotlap.errors import FrozenFileError
 from hotlap.figures import number
 from hotlap.frozen import load_frozen, plain
 from hotlap.settings import Settings
+from studies.durations import EAGER
 from studies.fingerprints import machine_of, workload_of
 from studies.goal import Goal
 
@@ -99,6 +101,14 @@ class Entry:
     def refuted(self) -> bool:
         """Whether it has failed to prove itself since, and nothing better was found."""
         return bool(self.provenance["bank"].get("refuted"))
+
+    @property
+    def compile_s(self) -> float:
+        """What compiling the settings took, in seconds; inf where they do and it does not say."""
+        if self.settings.compile_mode == EAGER:
+            return 0.0
+        seconds = number(self.provenance["bank"].get("compile_s"))
+        return math.inf if seconds is None or seconds < 0 else seconds
 
     def is_same(self, other: Entry) -> bool:
         """Whether both were proven by the same study."""

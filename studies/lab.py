@@ -191,9 +191,10 @@ class Lab:
         ran_out = run.outcome == "timeout" and over
         if side == "both" and (run.outcome == "ok" or ran_out) and not run.outside:
             self._durations.remember(settings, run)
-        if side == "both" and run.outcome == "ok":
-            self.compiled.learn(settings.compile_mode, run.measurement.compile_s)
-        run = replace(run, measurement=self.compiled.from_nothing(settings, run.measurement))
+        measured = run.measurement
+        run = replace(run, measurement=self.compiled.from_nothing(settings, measured))
+        if side == "both":
+            self.compiled.remember(settings, measured)
         # One side alone has no value: nobody trains like that.
         value = self._value(run, warmup) if side == "both" else run.measurement.samples_per_s
         trial = Trial(number, kind, settings, run, value, ran_out, self.now())

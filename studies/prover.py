@@ -82,7 +82,7 @@ class Prover:
 
     def _shows_less(self, rounds: Rounds, base: Settings, best: Settings, power: Power) -> bool:
         """Whether a proof can show the best and what is left of it, if they are taken apart now."""
-        left_s = self._budget.left() - rounds.left() - self._kept_s(base)
+        left_s = self._budget.left() - rounds.left() - self.kept_s(base, [best])
         arms = [Arm("baseline", base), Arm("best", best), Arm("with less", best)]
         return len(affordable(arms, rounds, left_s, power, roomy=math.inf)) == len(arms)
 
@@ -118,7 +118,7 @@ class Prover:
         rounds = self._rounds("confirm", self._budget.left)
         if self._search.ran_out(expert) and expert.key() != base.key():
             round_s = rounds.round_s(distinct(arms, self._lab.sign))
-            if rounds.left() - self._kept_s(base) < ENOUGH_ROUNDS * round_s:
+            if rounds.left() - self.kept_s(base, arms.values()) < ENOUGH_ROUNDS * round_s:
                 self._observer.note(f"the expert's settings are {LEFT_OUT}")
                 del arms["expert"]
                 alone = {settings.key() for settings in arms.values()} == {base.key()}
@@ -139,12 +139,12 @@ class Prover:
         first: Trial | None,
         power: Power | None,
     ) -> Confirmed:
-        """Numerics, then the rounds of those that may be frozen."""
-        if first is None:  # the rounds have to make a run of the baseline for them first
-            kept_s = self._kept_s(arms["baseline"])
-            rounds = replace(rounds, left=lambda: max(0.0, self._budget.left() - kept_s))
-        else:
-            arms = self._that_learn(rounds, arms, first.run, power)
+        """Numerics, then the rounds of those that may be frozen.
+
+        Where somebody takes part in them that could not be judged, they leave time for that.
+        """
+        arms = self._that_learn(rounds, arms, None if first is None else first.run, power)
+        rounds = replace(rounds, kept_s=self.kept_s(arms["baseline"], arms.values()))
         others = [name for name in arms if name != "baseline"]
         who = (
             f"the baseline against {others[0]}" if len(others) == 1 else "the best and the baseline"
@@ -154,22 +154,33 @@ class Prover:
         return replace(proof, failed=(*proof.failed, *self._refused))
 
     def _that_learn(
-        self, rounds: Rounds, arms: Mapping[str, Settings], baseline: Run, power: Power | None
+        self,
+        rounds: Rounds,
+        arms: Mapping[str, Settings],
+        baseline: Run | None,
+        power: Power | None,
     ) -> dict[str, Settings]:
-        """The arms without those whose numerics are refused.
+        """The arms that the rounds will have time for, without those whose numerics are refused.
 
-        So many are judged as the rounds will have time for; and none at all where it is too short
-        to prove anything whose numerics would have to be seen.
+        Nobody is judged where the time seems too short to prove anything whose numerics would have
+        to be seen, or where the rounds have to make a run of the `baseline` for them first. Where
+        there is time for nobody, one arm is handed on all the same, to be looked at once.
         """
-        able, judged = dict(arms), set()
+        able, asked = dict(arms), set()
         while True:
-            seconds = rounds.left() - self._kept_s(able["baseline"])
-            taken = affordable(distinct(able, self._lab.sign), rounds, seconds, power)
-            arm = next((arm for arm in taken[1:] if arm.settings.key() not in judged), None)
-            if arm is None or seconds < LEAST_ROUNDS * rounds.round_s(taken):
-                return able
-            judged.add(arm.settings.key())
-            if reason := self._numerics.judge_before(arm.name, arm.settings, baseline):
+            everyone = distinct(able, self._lab.sign)
+            seconds = rounds.left()
+            if not all(self._numerics.knows(arm.settings) for arm in everyone[1:]):
+                seconds -= self._usual_s(able["baseline"])
+            taken = affordable(everyone, rounds, seconds, power)
+            arm = next((arm for arm in taken[1:] if arm.settings.key() not in asked), None)
+            compile_s = 0.0 if arm is None else self._lab.compiled.expected_s(arm.settings)
+            too_short = seconds - compile_s < LEAST_ROUNDS * rounds.round_s(taken)
+            if arm is None or baseline is None or too_short:
+                handed = taken if len(taken) > 1 else everyone[:2]
+                return {arm.name: arm.settings for arm in handed}
+            asked.add(arm.settings.key())
+            if reason := self._numerics.judge_before(arm.name, arm.settings, baseline, compile_s):
                 self._refuse(arm, reason)
                 self._refused.append(arm)
                 able = {n: s for n, s in able.items() if s.key() != arm.settings.key()}
@@ -180,11 +191,17 @@ class Prover:
         It may find more time than is kept for it, as where a small space has been tried to its end.
         """
         round_s = 2 * self._lab.typical_s()
-        seconds = PROVE * self._budget.seconds - self._kept_s(base)
+        seconds = PROVE * self._budget.seconds - self._usual_s(base)
         return min(self._plan.max_rounds, int(seconds / round_s) if round_s else 1 << 30)
 
-    def refuse(self, proof: Confirmed) -> tuple[list[tuple[str, str]], str]:
+    def refuse(
+        self, proof: Confirmed, left: Callable[[], float] | None = None
+    ) -> tuple[list[tuple[str, str]], str]:
         """Refuse what may not be frozen; the next best takes its place.
+
+        Args:
+            proof: The confirm rounds.
+            left: Seconds in which it has to be known; None: all that the budget has.
 
         Returns:
             Names and reasons, those of before the rounds too, and why the winner's numerics are
@@ -198,7 +215,8 @@ class Prover:
             reason = self._plan.full_run.outgrown(winner, baseline)
             if not reason:
                 run = next(t.run for t in baseline.trials.values() if t.run.outcome == "ok")
-                reason, unknown = self._numerics.judge(winner.name, winner.settings, run)
+                left_s = (left or self._budget.left)()
+                reason, unknown = self._numerics.judge(winner.name, winner.settings, run, left_s)
             if not reason:
                 return refused, unknown
             self._refuse(winner, reason)
@@ -215,8 +233,18 @@ class Prover:
         seen = math.log(value / level) * self._lab.sign if value and level else 0.0
         return Power.of(seen, noise)
 
-    def _kept_s(self, base: Settings) -> float:
-        """Seconds that the numerics will take."""
+    def kept_s(self, base: Settings, arms: Iterable[Settings]) -> float:
+        """Seconds that it takes to judge whichever wins of those `arms` that are not judged yet.
+
+        It compiles once more for that.
+        """
+        unknown = [s for s in arms if s.key() != base.key() and not self._numerics.knows(s)]
+        if not unknown:
+            return 0.0
+        return self._usual_s(base) + max(map(self._lab.compiled.expected_s, unknown))
+
+    def _usual_s(self, base: Settings) -> float:
+        """The same for one that does not compile."""
         return self._numerics.kept_s(self._search.startup_s_of(base))
 
     def _expect(self, arms: Iterable[Settings]) -> None:

@@ -48,9 +48,10 @@ class Known:
     near: tuple[Settings, ...] = ()
 
     def start(self, failed: bool = False) -> list[Settings]:
-        """What the search begins with; a hit that has just `failed` is no start."""
-        barred = self.hit.settings.key() if failed and self.hit is not None else None
-        return [settings for settings in self.near if settings.key() != barred][:MOST_NEAR]
+        """What the search begins with, the hit first; one that has just `failed` is no start."""
+        hit = None if self.hit is None else self.hit.settings.key()
+        near = sorted(self.near, key=lambda settings: settings.key() != hit)
+        return [one for one in near if not failed or one.key() != hit][:MOST_NEAR]
 
     @property
     def sentence(self) -> str:
@@ -151,7 +152,10 @@ class Reuse:
                 return False
             return stays(proof, old.settings, old.interval[0])
 
-        more = {"bank": {"job": self._job, "goal": self._goal.to_dict()}}
+        winner = proof.winner.trials.values()
+        compile_s = max((trial.run.measurement.compile_s for trial in winner), default=0.0)
+        own = {"job": self._job, "goal": self._goal.to_dict()}
+        more = {"bank": {**own, "compile_s": compile_s}}
         provenance = provenance_of(workload, proof, {**origin, **more})
         return bank.store(proof.winner.settings, provenance, keeps)
 

@@ -53,6 +53,8 @@ class Rounds:
         seed: Of the order within rounds.
         exceeded: An arm of which it has something to say cannot win.
         behind_rounds: So many rounds an arm takes part in before it may be left out.
+        kept_s: Seconds of these that what comes after the rounds needs. The first round may take
+            them all the same: it tells what a round takes, and without one there is nothing after.
     """
 
     lab: Lab
@@ -62,6 +64,7 @@ class Rounds:
     seed: int = 0
     exceeded: Exceeded = lambda measurement: ()
     behind_rounds: int = 2
+    kept_s: float = 0.0
 
     def round_s(self, arms: Iterable[Arm]) -> float:
         """Wall clock that a round of these arms is expected to take; 0 if nobody knows."""
@@ -77,7 +80,7 @@ class Rounds:
         order = list(arms)
         n_rounds = 0
         while n_rounds < self.max_rounds:
-            if n_rounds and self.left() < self.round_s(order):
+            if n_rounds and self._left(n_rounds) < self.round_s(order):
                 break
             chance.shuffle(order)
             for arm in order:
@@ -101,7 +104,7 @@ class Rounds:
         Whatever bars it is noted in its reasons. The `reference` can neither win nor lose; and a
         trial that was cut off, or whose server failed, bars nobody.
         """
-        left_s = self.left()
+        left_s = self._left(n_rounds)
         if left_s <= 0:
             return
         trial = self.lab.measure(self.kind, arm.settings, left_s)
@@ -114,10 +117,15 @@ class Rounds:
         elif exceeded := self.exceeded(trial.run.measurement):
             arm.reasons.append(f"in round {n_rounds + 1} {'; '.join(exceeded)}")
 
+    def _left(self, n_rounds: int) -> float:
+        """Seconds that are left for the round after `n_rounds`, and for those that follow it."""
+        return self.left() - (self.kept_s if n_rounds else 0.0)
+
     def _still_running(self, arms: Sequence[Arm], reference: Arm, n_rounds: int) -> list[Arm]:
         able = [arm for arm in arms if arm is reference or not arm.reasons]
         leader = max(able, key=lambda arm: arm.speedup(reference).value)
-        short = self.left() < self.round_s(able) * (min(ENOUGH_ROUNDS, self.max_rounds) - n_rounds)
+        n_more = min(ENOUGH_ROUNDS, self.max_rounds) - n_rounds
+        short = self._left(n_rounds) < self.round_s(able) * n_more
 
         def lost(arm: Arm) -> bool:
             ratios = arm.ratios(leader)

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from hotlap.job import Job, Window
-from runners.process import COMPILED, ProcessRunner
+from runners.process import ProcessRunner
 from tests.conftest import QUICK, ROOT
 
 HERE = Path(__file__).parent
@@ -153,26 +153,6 @@ def test_there_is_one_server_for_each_environment(tmp_path):
             found = runner.run(job, tmp_path / str(i), lambda event: False, 60)
             assert found.outcome == "ok"
         assert len(runner._servers) == 2
-
-
-@pytest.mark.parametrize("named", [None, "mine"])
-def test_a_study_compiles_anew_unless_the_user_names_a_place(tmp_path, monkeypatch, named):
-    if named is not None:
-        monkeypatch.setenv(COMPILED, str(tmp_path / named))
-    else:
-        monkeypatch.delenv(COMPILED, raising=False)
-    report = tmp_path / "report"
-    args = {"report": str(report)}
-    job = Job("misbehaving.says_where_it_compiles", args, {}, QUICK, import_path=(str(HERE),))
-    with ProcessRunner(preload=["torch"], compiles_anew=True) as runner:
-        assert runner.run(job, tmp_path / "0", lambda event: False, 60).outcome == "ok"
-        place = Path(report.read_text())
-        if named is not None:
-            assert place == tmp_path / named
-            return
-        assert place.is_dir()
-        (place / "a_kernel.so").touch()
-    assert not place.exists()
 
 
 def test_a_server_that_was_killed_costs_one_trial_and_no_more(tmp_path):

@@ -1,7 +1,7 @@
 """Near hits: settings of similar workloads are the first trials of a search."""
 
 import pytest
-from banked import ELSEWHERE, LARGER, entries, goal_of, kinds, origin_of
+from banked import DATE, ELSEWHERE, FACTS, LARGER, LATER, entries, goal_of, kinds, origin_of
 from replay import EXPERT
 
 from hotlap.settings import Settings
@@ -51,6 +51,18 @@ def test_what_is_tried_anyway_takes_no_near_hits_place(study, folder):
     second.studied()
     tried = [t.settings.num_workers for t in second.session.seen.trials if t.kind == "search"]
     assert tried[:3] == [1, 2, 4]
+
+
+def test_the_hit_comes_before_newer_entries_of_other_goals(study, folder):
+    session = study().session
+    bank = Bank(folder, lambda text: None)
+    for workers, limits, date in ((2, {}, DATE), (1, {"x": 0.5}, LATER), (4, {"x": 0.7}, LATER)):
+        origin = origin_of(goal_of(session, limits=limits), FACTS, date=date)
+        bank.store(Settings(num_workers=workers), origin, lambda old: False)
+    known = study().reuse.known
+    assert known.hit is not None and known.hit.settings == Settings(num_workers=2)
+    assert known.start()[0] == Settings(num_workers=2) and len(known.start()) == 3
+    assert Settings(num_workers=2) not in known.start(failed=True)
 
 
 def test_a_hit_that_has_failed_takes_no_near_hits_place(study, folder):

@@ -6,6 +6,7 @@ from test_course import Gate, made
 from test_search import rate
 
 from studies.ablate import UNSEEN
+from studies.gate import NO_BASELINE, UNKNOWN
 
 NOISY = {"process_noise": 0.09, "in_memory": True}
 
@@ -126,29 +127,99 @@ def test_numerics_take_no_more_than_their_share_of_the_time_before_the_rounds(re
     assert found.proof.n_rounds >= 4 and found.proof.found_better
 
 
-def test_a_compilation_that_was_cold_once_leaves_time_for_arms_and_rounds(replay):
-    """The first trial of each mode compiles for 100 s, the others for 2 s."""
+def cold_once(cold_s=100.0, warm_s=2.0):
+    """The first trial that compiles does so for 100 s, the others for 2 s."""
     compiled = []
 
     def compile_s(settings):
         if settings.compile_mode == "none":
             return 0.0
         compiled.append(settings.key())
-        return 100.0 if len(compiled) == 1 else 2.0
+        return cold_s if len(compiled) == 1 else warm_s
 
-    def compiles(settings):
-        return 100.0 * (2.0 if settings.compile_mode == "default" else 1.0)
+    return compile_s
 
+
+def compiles(settings):
+    return 100.0 * (2.0 if settings.compile_mode == "default" else 1.0)
+
+
+def test_a_compilation_that_was_cold_once_leaves_time_for_arms_and_rounds(replay):
     knobs = {
         "compile_mode": {"choices": ["none", "default"]},
         "pin_memory": {"choices": [False, True]},
     }
-    session = replay(
-        compiles, budget_s=600, knobs=knobs, compile_s=compile_s, process_noise=0.03, window_s=8.0
-    )
+    own = {"compile_s": cold_once(), "process_noise": 0.03, "window_s": 8.0}
+    session = replay(compiles, budget_s=600, knobs=knobs, **own)
     found = session.studied(expert=BASE)
     assert len(found.proof.arms) >= 2 and found.proof.n_rounds >= 8
     assert found.proof.winner.settings.compile_mode == "default"
+
+
+class CompilesAgain(Gate):
+    """Trains the baseline twice, once for all, and compiles each winner anew for 100 s."""
+
+    def __init__(self, clock):
+        super().__init__(lambda settings: "", strict=True)
+        self._clock, self._needs_s = clock, 16.0
+        self.found = []
+
+    def __call__(self, settings, timeout_s):
+        super().__call__(settings, timeout_s)
+        needs_s = self._needs_s + (108.0 if settings.compile_mode == "default" else 8.0)
+        self._clock.now += min(needs_s, timeout_s)
+        self.found.append("" if needs_s <= timeout_s else f"{UNKNOWN}the winner's steps timed out")
+        self._needs_s = 0.0
+        return self.found[-1]
+
+
+@pytest.mark.parametrize("budget_s", [420, 450, 600, 1200])
+def test_a_compiled_winner_keeps_time_for_its_numerics_which_compile_once_more(replay, budget_s):
+    """It may only be frozen if it was seen to learn the same."""
+    knobs = {"compile_mode": {"choices": ["none", "default"]}}
+    own = {"compile_s": cold_once(warm_s=17.0), "process_noise": 0.01, "window_s": 8.0}
+    session = replay(compiles, budget_s=budget_s, knobs=knobs, **own)
+    gate = CompilesAgain(session.clock)
+    found = session.studied(expert=BASE, make_gate=made(gate))
+    assert gate.found == [""] and not found.refused and not found.unchecked
+    assert found.proof.winner.settings.compile_mode == "default"
+    assert session.budget.spent() <= budget_s
+
+
+class Late(Gate):
+    """Has no time for anybody before the rounds."""
+
+    def __init__(self, session, reason):
+        super().__init__(lambda settings: "", strict=True)
+        self._session, self._reason = session, reason
+
+    def __call__(self, settings, timeout_s):
+        super().__call__(settings, timeout_s)
+        return "" if confirmed(self._session) else self._reason
+
+
+@pytest.mark.parametrize(("reason", "proven"), [(UNKNOWN, True), (NO_BASELINE, False)])
+def test_who_must_be_known_and_was_not_for_want_of_time_is_judged_once_more_if_he_has_won(
+    replay, reason, proven
+):
+    """Where the baseline itself fails, time would not help, and nobody is tried in vain."""
+    session = replay(rate, budget_s=600, process_noise=0.01)
+    gate = Late(session, f"{reason}so it was")
+    found = session.studied(make_gate=made(gate))
+    assert found.proof.found_better is proven
+    assert (gate.asked.count(found.proof.winner.settings) == 2) is proven
+
+
+@pytest.mark.parametrize("budget_s", [250, 400, 600])
+def test_nobody_takes_part_in_the_rounds_who_could_have_been_judged_before_and_was_not(
+    replay, budget_s
+):
+    session = replay(slightly, budget_s=budget_s, process_noise=0.05, in_memory=True)
+    gate = Slow(session.clock, 1.0)
+    found = session.studied(make_gate=made(gate), n_best=6)
+    asked = {settings.key() for settings in gate.asked}
+    arms = [arm.settings.key() for arm in (*found.proof.arms[1:], *found.proof.failed)]
+    assert arms and set(arms) <= asked
 
 
 def test_a_study_that_goes_on_judges_before_its_rounds_too(replay):
