@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from torch.utils.data import DataLoader, IterableDataset
 
 from hotlap.interpose.place import Places, maker
+from hotlap.interpose.samplers import batch_size_of, is_random, sampler_of
 from hotlap.interpose.seen import LoaderSeen, Seen, simple
 
 
@@ -44,7 +45,7 @@ class KnownLoaders:
         frame: FrameType | None,
     ) -> LoaderSeen:
         """A loader was made with the script's `own` arguments, of which some were `changed`."""
-        new = self._new(loader, own.get("batch_sampler"), own.get("num_workers", 0), frame)
+        new = self._new(loader, own.get("num_workers", 0), frame)
         new.imposed = {name: simple(value) for name, value in changed.items()}
         return self._add(loader, new)
 
@@ -54,25 +55,22 @@ class KnownLoaders:
             return None
         if (known := self._of.get(loader)) is not None:
             return known
-        sized = getattr(loader, "batch_size", None) is not None
-        order = None if sized else getattr(loader, "batch_sampler", None)
-        new = self._new(loader, order, getattr(loader, "num_workers", 0), frame)
+        new = self._new(loader, getattr(loader, "num_workers", 0), frame)
         new.by_itself = True
         return self._add(loader, new)
 
-    def _new(
-        self, loader: Any, batch_sampler: Any, num_workers: int, frame: FrameType | None
-    ) -> LoaderSeen:
+    def _new(self, loader: Any, num_workers: int, frame: FrameType | None) -> LoaderSeen:
         # A class that builds itself has what its iterators need, and nothing else for sure.
-        dataset, order = getattr(loader, "dataset", None), getattr(loader, "sampler", None)
+        dataset, sampler = getattr(loader, "dataset", None), sampler_of(loader)
         return LoaderSeen(
             name=type(loader).__name__,
             dataset=type(dataset).__name__,
-            batch_size=getattr(loader, "batch_size", None),
+            batch_size=batch_size_of(loader),
             num_workers=num_workers,
-            sampler=type(order if batch_sampler is None else batch_sampler).__name__,
+            sampler=type(sampler).__name__,
             iterable=isinstance(dataset, IterableDataset),
             where=self._places.of(maker(frame, loader)),
+            shuffles=is_random(sampler),
         )
 
     def _add(self, loader: Any, new: LoaderSeen) -> LoaderSeen:

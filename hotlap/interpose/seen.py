@@ -23,11 +23,12 @@ class LoaderSeen:
     Attributes:
         name: Its class.
         dataset: Its dataset's class.
-        batch_size: As the script gave it; None where a batch sampler or the dataset decides.
+        batch_size: As the script or its batch sampler gave it; None where the dataset decides.
         num_workers: As the script gave it.
-        sampler: The class of what gives the order.
+        sampler: The class of what gives the order (see samplers.py).
         iterable: Whether the dataset is a stream (IterableDataset).
         where: `file:line` of its making, or of its first pass if it came about by itself.
+        shuffles: Whether that order is a random one of torch's.
         imposed: DataLoader arguments that hotlap changed, with their values.
         by_itself: Whether it came about without DataLoader.__init__ (see known_loaders.py).
         n_iterators: Times it was gone through.
@@ -43,6 +44,7 @@ class LoaderSeen:
     sampler: str
     iterable: bool
     where: str
+    shuffles: bool = False
     imposed: dict[str, Any] = field(default_factory=dict)
     by_itself: bool = False
     n_iterators: int = 0
