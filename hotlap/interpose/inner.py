@@ -87,9 +87,13 @@ class AsMade:
             dataset: The other one's.
             is_same: Whether it was given what a loader has in an attribute.
         """
-        for loader, made in reversed(list(self._made.items())):
-            if loader.dataset is dataset and all(is_same(loader, name) for name in made.own):
-                return made.own
+        for reference in reversed(self._made.keyrefs()):  # other threads may make some meanwhile
+            loader = reference()
+            if loader is None or loader.dataset is not dataset:
+                continue
+            if (made := self._made.get(loader)) is not None:
+                if all(is_same(loader, name) for name in made.own):
+                    return made.own
         return {}
 
     def of(self, loader: DataLoader[Any]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ import functools
 import multiprocessing
 import sys
 import weakref
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,6 +23,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from hotlap.interpose.followed import Followed
+from hotlap.interpose.holders import is_gone_through
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.inner import AsMade, inner
 from hotlap.interpose.known_loaders import KnownLoaders
@@ -44,11 +46,20 @@ loader. Not longer, since a loader whose workers hotlap keeps holds its iterator
 takes its place (see workers.py)."""
 
 
-class Pass(NamedTuple):
-    """An iterator's loader, not held by it, and what is known of that."""
+@dataclass
+class Pass:
+    """An iterator's loader, not held by it, and what is known of that.
+
+    Attributes:
+        before: What the loader was known as when the pass began, until its first batch is asked
+            for; None if that is the same.
+        open: Whether it may have batches left.
+    """
 
     seen: LoaderSeen
     loader: weakref.ref[DataLoader[Any]]
+    before: LoaderSeen | None = None
+    open: bool = True
 
 
 class Loaders:
@@ -57,7 +68,7 @@ class Loaders:
     def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen, places: Places) -> None:
         self._imposed = imposed
         self._notes = notes
-        self._known = KnownLoaders(seen, places)
+        self._known = KnownLoaders(seen, places, self._in_use)
         self._passes: WeakKeyDictionary[Any, Pass] = WeakKeyDictionary()  # by their iterators
         self._beginning: Any = None  # a loader whose own __iter__ goes on
         self._followed = Followed(self._is_open)
@@ -91,7 +102,7 @@ class Loaders:
                     stays.imposed.clear()
             if inner.has(self):
                 return go(self)
-            seen, listener = known.met(self, sys._getframe(1)), watcher.listener
+            seen, listener = watcher._known_as(self, sys._getframe(1)), watcher.listener
             if listener is not None and seen is not None:
                 listener.begins(seen)
             looked_s = watcher._workers.before_pass(self)
@@ -100,6 +111,7 @@ class Loaders:
                 iterator = go(self)
             finally:
                 watcher._beginning = before
+            watcher._workers.begun(self)
             if listener is not None and seen is not None:
                 listener.begun(seen, looked_s)
             return iterator
@@ -114,7 +126,7 @@ class Loaders:
             seen = watcher._met(loader, sys._getframe(1))
             begin(self, loader)
             if seen is not None:
-                passes[self] = Pass(seen, weakref.ref(loader))
+                passes[self] = Pass(seen, weakref.ref(loader), known.instead_of(loader))
                 vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
 
@@ -122,12 +134,12 @@ class Loaders:
         def reset(self: Any, loader: Any, first_iter: bool = False) -> None:
             # Called for each pass of a loader that keeps its workers, and by each new iterator
             # with workers for its first one.
-            if not first_iter:
-                watcher._met(loader, sys._getframe(1))
+            seen = None if first_iter else watcher._met(loader, sys._getframe(1))
             again(self, loader, first_iter)
-            if not first_iter and (one := passes.get(self)) is not None:
+            if seen is not None and self in passes:
+                passes[self] = Pass(seen, weakref.ref(loader), known.instead_of(loader))
                 vars(self)[HELD] = watcher._holdable(loader)
-                one.seen.n_iterators += 1
+                seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
                     # The script's own loader makes a new iterator, which draws its seed here; a
                     # kept one does not, and all random numbers after it would be others.
@@ -141,9 +153,13 @@ class Loaders:
             loader = vars(self).get(HELD) if loader is None else loader
             if inner.has(loader):
                 return following(self)
+            if one is not None and one.before is not None:
+                seen = watcher._settled(one, one.before, loader)
             if listener is not None and seen is not None:
                 if (held := listener.asks(seen)) is not None:
                     return held
+            if wanted and loader is not None:
+                watcher._workers.asks(loader)
             before, inner.outer = inner.outer, self if loader is None else loader
             try:
                 batch = following(self)
@@ -154,6 +170,8 @@ class Loaders:
                 if listener is not None and seen is not None:
                     listener.ends(seen)
                 vars(self).pop(HELD, None)
+                if one is not None:
+                    one.open = False
                 watcher._followed.ends(seen)
                 raise
             finally:
@@ -184,13 +202,46 @@ class Loaders:
         self._followed.stepped()
 
     def _is_open(self, seen: LoaderSeen) -> bool:
-        return any(HELD in vars(one) for one, its in self._passes.items() if its.seen is seen)
+        return bool(self._open(seen))
+
+    def _in_use(self, seen: LoaderSeen, but: Any) -> bool:
+        """Whether somebody goes through a loader that is known so, and is not `but`."""
+        loaders = [one.loader() for one in self._open(seen)]
+        return any(loader is not but and is_gone_through(loader) for loader in loaders)
+
+    def _open(self, seen: LoaderSeen) -> list[Pass]:
+        # Other threads may begin passes meanwhile. No iterator is held: it is looked who holds it.
+        found = [self._pass_of(iterator) for iterator in self._passes.keyrefs()]
+        return [one for one in found if one is not None and one.open and one.seen is seen]
+
+    def _pass_of(self, reference: weakref.ref[Any]) -> Pass | None:
+        iterator = reference()
+        return None if iterator is None else self._passes.get(iterator)
+
+    def _known_as(self, loader: Any, frame: FrameType) -> LoaderSeen | None:
+        """A pass begins: what is known of its loader."""
+        if (seen := self._known.met(loader, frame)) is not None:
+            self._workers.known_as(loader, seen)
+        return seen
+
+    def _settled(self, one: Pass, before: LoaderSeen, loader: Any) -> LoaderSeen:
+        """The first batch of a pass is asked for, and it is sure what its loader is known as."""
+        now, one.before = one.seen, None
+        if loader is not None:
+            one.seen = self._known.settled(loader, now, before)
+        if one.seen is not now:
+            now.n_iterators -= 1
+            one.seen.n_iterators += 1
+            self._workers.known_as(loader, one.seen)
+            if self.listener is not None:
+                self.listener.is_over(now, one.seen)
+        return one.seen
 
     def _met(self, loader: Any, frame: FrameType) -> LoaderSeen | None:
         """A pass begins, of a class perhaps that does not come here by its `__iter__`."""
         if inner.has(loader):
             return self._known.get(loader)
-        seen = self._known.met(loader, frame)
+        seen = self._known_as(loader, frame)
         if seen is not None and self.listener is not None and self._beginning is not loader:
             self.listener.begins(seen)
         return seen

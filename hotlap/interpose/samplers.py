@@ -1,7 +1,8 @@
 """Samplers: what gives a script's loader its order, and what of that is known.
 
 Where torch's own BatchSampler makes lists of what another sampler gives, that other one decides. A
-batch sampler of another class is taken as it is: it may keep what it gave, to tell whose a batch is.
+batch sampler of another class is taken as it is: it may keep what it gave, to tell whose each batch
+is.
 """
 
 from __future__ import annotations
@@ -9,10 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch.utils.data import BatchSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    Dataset,
+    RandomSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+from hotlap.interpose.state import State, state
 
 RANDOM = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
-"""Whoever asks for one of these cannot know which sample is where, and so needs no certain order."""
+"""Whoever asks for one of these cannot know which sample is where, and needs no certain order."""
 
 
 def sampler_of(loader: Any) -> Any:
@@ -39,6 +48,21 @@ def asks_for_random(arguments: Mapping[str, Any]) -> bool:
     if (batches := arguments.get("batch_sampler")) is not None:
         return is_random(_within(batches))
     return bool(arguments.get("shuffle")) or is_random(arguments.get("sampler"))
+
+
+def sampler_state(loader: Any) -> State:
+    """What the script may change of a loader's order while it trains; empty for torch's own.
+
+    Torch's own samplers decide at a pass's begin. What a sampler holds of the dataset is looked at
+    with the dataset itself.
+    """
+    sampler = sampler_of(loader)
+    if type(sampler).__module__.startswith("torch."):
+        return {}
+    dataset = loader.dataset
+    return state(
+        skips=lambda held: held is dataset or issubclass(type(held), Dataset), sampler=sampler
+    )
 
 
 def _within(batches: Any) -> Any:
