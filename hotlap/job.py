@@ -24,7 +24,8 @@ clock in all processes of the machine):
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,
               host_bytes, open_files, shared_bytes, device_bytes
     timed     compile_s, epoch_start_s, epoch_start_known, epochs_in_blocks, n_epoch_steps
-    losses    what hotlap/losses.py says, the answer to a job of kind "losses"
+    losses    what hotlap/losses.py says, the answer to a job of kind "losses"; of a script also
+              stale (why its imposed workers had something else than the script, or "")
     step      meanwhile: step, loss; in a full run: epoch, step, step_in_epoch, n_epoch_steps, loss,
               samples_per_s (since the one before), mean_samples_per_s
     epoch     an epoch of a full run is done: epoch, loss, seconds

@@ -31,6 +31,8 @@ def unsound(answer: Answer) -> str:
         )
     if not answer["finite"]:
         return f"its parameters are not finite after {len(losses)} steps"
+    if stale := answer.get("stale"):  # only a script is looked at so
+        return f"its loader workers change what is trained: {stale}"
     return ""
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torch.utils.data import DataLoader
@@ -51,11 +51,18 @@ class Inner(threading.local):
 inner = Inner()
 
 
+class _Made(NamedTuple):
+    """The script's arguments in place of imposed ones, and the attributes that they would be."""
+
+    own: dict[str, Any]
+    attributes: dict[str, Any]
+
+
 class AsMade:
     """Loaders with imposed arguments, as the script alone would have made them."""
 
     def __init__(self) -> None:
-        self._attributes: WeakKeyDictionary[DataLoader[Any], dict[str, Any]] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[DataLoader[Any], _Made] = WeakKeyDictionary()
 
     def keep(self, loader: DataLoader[Any], own: Mapping[str, Any]) -> None:
         """A loader was made; `own` are the script's values of what is imposed, with prefetch."""
@@ -69,12 +76,31 @@ class AsMade:
             attributes[CONTEXT_KEPT] = context
         if "persistent_workers" in own:
             attributes["_iterator"] = None  # what is kept has the imposed workers
-        self._attributes[loader] = attributes
+        self._made[loader] = _Made(dict(own), attributes)
+
+    def behind(
+        self, dataset: Any, is_same: Callable[[DataLoader[Any], str], bool]
+    ) -> Mapping[str, Any]:
+        """The script's arguments of the loader that another one is made from; empty if none is.
+
+        Args:
+            dataset: The other one's.
+            is_same: Whether it was given what a loader has in an attribute.
+        """
+        for reference in reversed(self._made.keyrefs()):  # other threads may make some meanwhile
+            loader = reference()
+            if loader is None or loader.dataset is not dataset:
+                continue
+            if (made := self._made.get(loader)) is not None:
+                if all(is_same(loader, name) for name in made.own):
+                    return made.own
+        return {}
 
     def of(self, loader: DataLoader[Any]) -> dict[str, Any]:
         """Its attributes that are imposed, with the script's values; empty if there are none."""
-        return self._attributes.get(loader, {})
+        return made.attributes if (made := self._made.get(loader)) is not None else {}
 
     def put_back(self, loader: DataLoader[Any]) -> None:
         """Give it these values; not by setattr, which torch forbids for some."""
-        vars(loader).update(self._attributes.pop(loader, {}))
+        vars(loader).update(self.of(loader))
+        self._made.pop(loader, None)

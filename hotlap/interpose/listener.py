@@ -20,6 +20,9 @@ class Listener(Protocol):
         class goes its own way.
         """
 
+    def is_over(self, before: LoaderSeen, seen: LoaderSeen) -> None:
+        """The last pass that began over `before` is one over `seen`, as its first batch shows."""
+
     def asks(self, seen: LoaderSeen, iterator: Any) -> Any:
         """The script asks for a batch; what is returned, if not None, it gets instead of one."""
 

@@ -10,56 +10,56 @@ Those that a dataset uses itself are left alone (inner.py).
 from __future__ import annotations
 
 import functools
-import inspect
 import multiprocessing
 import sys
 import weakref
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
+from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from hotlap.errors import SettingsError
 from hotlap.interpose.followed import Followed
+from hotlap.interpose.holders import is_gone_through
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.inner import AsMade, inner
 from hotlap.interpose.known_loaders import KnownLoaders
 from hotlap.interpose.listener import Listener
+from hotlap.interpose.loader_arguments import Arguments, LoaderArguments
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.workers import Workers
-from hotlap.loading import arguments, draw_as_new, given_settings
+from hotlap.loading import draw_as_new
 from hotlap.notes import Note, tell
-from hotlap.settings import LOADER_SETTINGS, Settings
 
-STREAM = (
-    "its dataset is a stream (IterableDataset): each worker would give the whole stream again "
-    "unless the dataset itself shares it out, so the script's own number of workers stays"
-)
 DAEMONIC = (
     "its loader is used in a daemonic process (multiprocessing), which may have no processes of "
     "its own, so it stays as the script has it"
 )
-DEFAULTS = {"prefetch_factor": Settings.prefetch_factor}
-"""Arguments whose default torch works out itself."""
 
 HELD = "_hotlap_loader"
 """An iterator's attribute while its pass lasts: in `for x in DataLoader(...)` nobody else holds the
 loader. Not longer, since a loader whose workers hotlap keeps holds its iterator, until another one
 takes its place (see workers.py)."""
 
-THEIRS = ("dataset", "sampler", "batch_sampler", "collate_fn", "generator")
-"""Arguments that only the script gives: compared by identity, never by their own `==`."""
 
+@dataclass
+class Pass:
+    """An iterator's loader, not held by it, and what is known of that.
 
-class Pass(NamedTuple):
-    """An iterator's loader, not held by it, and what is known of that."""
+    Attributes:
+        before: What the loader was known as when the pass began, until its first batch is asked
+            for; None if that is the same.
+        open: Whether it may have batches left.
+    """
 
     seen: LoaderSeen
     loader: weakref.ref[DataLoader[Any]]
+    before: LoaderSeen | None = None
+    open: bool = True
 
 
 class Loaders:
@@ -67,14 +67,13 @@ class Loaders:
 
     def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen, places: Places) -> None:
         self._imposed = imposed
-        self._wanted = [name for name in LOADER_SETTINGS if name in imposed]
         self._notes = notes
-        self._known = KnownLoaders(seen, places)
-        self._signature = inspect.signature(DataLoader.__init__)
+        self._known = KnownLoaders(seen, places, self._in_use)
         self._passes: WeakKeyDictionary[Any, Pass] = WeakKeyDictionary()  # by their iterators
         self._beginning: Any = None  # a loader whose own __iter__ goes on
         self._followed = Followed(self._is_open)
         self._as_made = AsMade()
+        self._arguments = LoaderArguments(imposed, notes, self._as_made)
         self._workers = Workers(imposed, notes)
         self.listener: Listener | None = None
 
@@ -87,13 +86,13 @@ class Loaders:
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
         state: Any = getattr(DataLoader, "__getstate__", vars)  # object has one since Python 3.11
-        known, passes, wanted = self._known, self._passes, bool(self._wanted)
+        known, passes, wanted = self._known, self._passes, bool(self._arguments.wanted)
 
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            new_args, new_kwargs, changed = watcher._arguments(self, args, kwargs)
-            make(self, *new_args, **new_kwargs)
-            watcher._made(self, args, kwargs, changed)
+            its = watcher._arguments.of(self, args, kwargs, watcher._stays(self))
+            make(self, *its.args, **its.kwargs)
+            watcher._made(self, its)
 
         @functools.wraps(go)
         def __iter__(self: Any) -> Any:
@@ -103,7 +102,7 @@ class Loaders:
                     stays.imposed.clear()
             if inner.has(self):
                 return go(self)
-            seen, listener = known.met(self, sys._getframe(1)), watcher.listener
+            seen, listener = watcher._known_as(self, sys._getframe(1)), watcher.listener
             if listener is not None and seen is not None:
                 listener.begins(seen)
             looked_s = watcher._workers.before_pass(self)
@@ -112,6 +111,7 @@ class Loaders:
                 iterator = go(self)
             finally:
                 watcher._beginning = before
+            watcher._workers.begun(self)
             if listener is not None and seen is not None:
                 listener.begun(seen, looked_s)
             return iterator
@@ -126,7 +126,7 @@ class Loaders:
             seen = watcher._met(loader, sys._getframe(1))
             begin(self, loader)
             if seen is not None:
-                passes[self] = Pass(seen, weakref.ref(loader))
+                passes[self] = Pass(seen, weakref.ref(loader), known.instead_of(loader))
                 vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
 
@@ -134,12 +134,12 @@ class Loaders:
         def reset(self: Any, loader: Any, first_iter: bool = False) -> None:
             # Called for each pass of a loader that keeps its workers, and by each new iterator
             # with workers for its first one.
-            if not first_iter:
-                watcher._met(loader, sys._getframe(1))
+            seen = None if first_iter else watcher._met(loader, sys._getframe(1))
             again(self, loader, first_iter)
-            if not first_iter and (one := passes.get(self)) is not None:
+            if seen is not None and self in passes:
+                passes[self] = Pass(seen, weakref.ref(loader), known.instead_of(loader))
                 vars(self)[HELD] = watcher._holdable(loader)
-                one.seen.n_iterators += 1
+                seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
                     draw_as_new(loader)  # the script's own loader makes a new iterator here
 
@@ -151,9 +151,13 @@ class Loaders:
             loader = vars(self).get(HELD) if loader is None else loader
             if inner.has(loader):
                 return following(self)
+            if one is not None and one.before is not None:
+                seen = watcher._settled(one, one.before, loader)
             if listener is not None and seen is not None:
                 if (held := listener.asks(seen, self)) is not None:
                     return held
+            if wanted and loader is not None:
+                watcher._workers.asks(loader)
             before, inner.outer = inner.outer, self if loader is None else loader
             try:
                 batch = following(self)
@@ -164,6 +168,8 @@ class Loaders:
                 if listener is not None and seen is not None:
                     listener.ends(seen)
                 vars(self).pop(HELD, None)
+                if one is not None:
+                    one.open = False
                 watcher._followed.ends(seen)
                 raise
             finally:
@@ -194,13 +200,46 @@ class Loaders:
         self._followed.stepped()
 
     def _is_open(self, seen: LoaderSeen) -> bool:
-        return any(HELD in vars(one) for one, its in self._passes.items() if its.seen is seen)
+        return bool(self._open(seen))
+
+    def _in_use(self, seen: LoaderSeen, but: Any) -> bool:
+        """Whether somebody goes through a loader that is known so, and is not `but`."""
+        loaders = [one.loader() for one in self._open(seen)]
+        return any(loader is not but and is_gone_through(loader) for loader in loaders)
+
+    def _open(self, seen: LoaderSeen) -> list[Pass]:
+        # Other threads may begin passes meanwhile. No iterator is held: it is looked who holds it.
+        found = [self._pass_of(iterator) for iterator in self._passes.keyrefs()]
+        return [one for one in found if one is not None and one.open and one.seen is seen]
+
+    def _pass_of(self, reference: weakref.ref[Any]) -> Pass | None:
+        iterator = reference()
+        return None if iterator is None else self._passes.get(iterator)
+
+    def _known_as(self, loader: Any, frame: FrameType) -> LoaderSeen | None:
+        """A pass begins: what is known of its loader."""
+        if (seen := self._known.met(loader, frame)) is not None:
+            self._workers.known_as(loader, seen)
+        return seen
+
+    def _settled(self, one: Pass, before: LoaderSeen, loader: Any) -> LoaderSeen:
+        """The first batch of a pass is asked for, and it is sure what its loader is known as."""
+        now, one.before = one.seen, None
+        if loader is not None:
+            one.seen = self._known.settled(loader, now, before)
+        if one.seen is not now:
+            now.n_iterators -= 1
+            one.seen.n_iterators += 1
+            self._workers.known_as(loader, one.seen)
+            if self.listener is not None:
+                self.listener.is_over(now, one.seen)
+        return one.seen
 
     def _met(self, loader: Any, frame: FrameType) -> LoaderSeen | None:
         """A pass begins, of a class perhaps that does not come here by its `__iter__`."""
         if inner.has(loader):
             return self._known.get(loader)
-        seen = self._known.met(loader, frame)
+        seen = self._known_as(loader, frame)
         if seen is not None and self.listener is not None and self._beginning is not loader:
             self.listener.begins(seen)
         return seen
@@ -211,7 +250,7 @@ class Loaders:
             return True
         if not multiprocessing.current_process().daemon:
             return False
-        for name in self._wanted:
+        for name in self._arguments.wanted:
             tell(self._notes, name, DAEMONIC)
         return True
 
@@ -228,71 +267,8 @@ class Loaders:
         vars(stand_in).update(vars(loader), _iterator=None)
         return stand_in
 
-    def _arguments(
-        self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
-        """The constructor's arguments with what is imposed, and what of them is new."""
-        if not self._wanted or self._stays(loader):
-            return args, kwargs, {}
-        try:
-            bound = self._signature.bind(loader, *args, **kwargs)
-            own = {k: v for k, v in bound.arguments.items() if k != "self"}
-            settings = _own_settings(own)
-        except (TypeError, SettingsError):  # wrong arguments: torch's own error is the right one
-            return args, kwargs, {}
-        told: list[Note] = []
-        wanted = self._imposed.over(settings, self._reached(own, told))
-        new = arguments(wanted, own, told)
-        changed = {name: value for name, value in new.items() if not self._same(name, value, own)}
-        dropped = {name for name in own.keys() - new.keys() if not self._same(name, None, own)}
-        for note in told:
-            if note["setting"] in self._imposed:
-                tell(self._notes, note["setting"], note["reason"])
-        if not changed and not dropped:
-            return args, kwargs, {}
-        kept = {name: value for name, value in own.items() if name not in dropped}
-        return (), {**kept, **changed}, {**changed, **dict.fromkeys(dropped)}
-
-    def _same(self, name: str, value: Any, own: dict[str, Any]) -> bool:
-        """Whether an argument is what the script gave, or torch's default where it gave none."""
-        before = own.get(name, self._default(name))
-        if name in DEFAULTS and before is None:
-            before = DEFAULTS[name]
-        return before is value or (name not in THEIRS and bool(before == value))
-
-    def _reached(self, own: dict[str, Any], notes: list[Note]) -> list[str]:
-        """The imposed settings that may be put in force on a loader with these arguments."""
-        names = list(self._wanted)
-        if isinstance(own.get("dataset"), IterableDataset):
-            if "num_workers" in names and "num_workers" not in self._imposed.override:
-                names.remove("num_workers")
-                tell(notes, "num_workers", STREAM)
-        if "in_order" in names and not _shuffles(own):
-            # In an evaluation the order may matter, and it is what the script asked for.
-            names.remove("in_order")
-        return names
-
-    def _made(
-        self, loader: Any, args: tuple[Any, ...], kwargs: dict[str, Any], changed: dict[str, Any]
-    ) -> None:
-        own = self._signature.bind(loader, *args, **kwargs).arguments
-        seen = self._known.made(loader, own, changed, sys._getframe(2))
-        if changed:
-            self._workers.made(loader, own, seen)
-            names = {*changed, *DEFAULTS}
-            self._as_made.keep(loader, {n: own.get(n, self._default(n)) for n in names})
-
-    def _default(self, name: str) -> Any:
-        return self._signature.parameters[name].default
-
-
-def _own_settings(own: dict[str, Any]) -> Settings:
-    """A script's own loader arguments as settings; a start method stays an argument."""
-    return Settings.from_dict(given_settings(own))
-
-
-def _shuffles(own: dict[str, Any]) -> bool:
-    if own.get("shuffle") or own.get("batch_sampler") is not None:
-        return True
-    sampler = own.get("sampler")
-    return sampler is not None and not isinstance(sampler, SequentialSampler)
+    def _made(self, loader: Any, its: Arguments) -> None:
+        seen = self._known.made(loader, its.own, its.changed, sys._getframe(2))
+        if its.changed:
+            self._workers.made(loader, its.own, seen)
+        self._arguments.made(loader, its)

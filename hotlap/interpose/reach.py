@@ -99,8 +99,8 @@ def _loader(name: str, seen: Seen, override: Collection[str]) -> str:
             f"the dataset {loaders[0].dataset} is a stream (IterableDataset), which each worker "
             "may give again as a whole"
         )
-    if name == "in_order" and all(one.sampler == "SequentialSampler" for one in loaders):
-        return "its loaders go in sequential order, and that order stays"
+    if name == "in_order" and not any(one.shuffles for one in loaders):
+        return "its loaders go in no random order of torch's, and the order that they have stays"
     return ""
 
 

@@ -5,7 +5,7 @@ The reach report (`hotlap.interpose.reach`) and the tuner read it; interposition
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hotlap.frozen import plain
@@ -20,16 +20,20 @@ def simple(value: Any) -> Any:
 class LoaderSeen:
     """A DataLoader as the script made it; made again at the same place it is the same one.
 
+    Two that are made alike there, and have an open pass at the same time, are two.
+
     Attributes:
         name: Its class.
         dataset: Its dataset's class.
-        batch_size: As the script gave it; None where a batch sampler or the dataset decides.
+        batch_size: As the script or its batch sampler gave it; None where the dataset decides.
         num_workers: As the script gave it.
-        sampler: The class of what gives the order.
+        sampler: The class of what gives the order (see samplers.py).
         iterable: Whether the dataset is a stream (IterableDataset).
         where: `file:line` of its making, or of its first pass if it came about by itself.
+        shuffles: Whether that order is a random one of torch's.
         imposed: DataLoader arguments that hotlap changed, with their values.
         by_itself: Whether it came about without DataLoader.__init__ (see known_loaders.py).
+        stale: Why imposed workers had something else in a pass than the script; "" if they had not.
         n_iterators: Times it was gone through.
         n_batches: Batches it gave.
         n_steps: Optimizer steps that followed its batches.
@@ -43,8 +47,10 @@ class LoaderSeen:
     sampler: str
     iterable: bool
     where: str
+    shuffles: bool = False
     imposed: dict[str, Any] = field(default_factory=dict)
     by_itself: bool = False
+    stale: str = ""
     n_iterators: int = 0
     n_batches: int = 0
     n_steps: int = 0
@@ -55,11 +61,17 @@ class LoaderSeen:
         """Whether optimizer steps follow its batches; an evaluation's loader has none."""
         return self.n_steps > 0
 
-    def resized(self, before: LoaderSeen) -> bool:
-        """Whether it is `before` made anew at its place, with another batch size."""
+    def made_like(self, before: LoaderSeen) -> bool:
+        """Whether it may be `before` made anew at its place: with another batch size, or beside."""
         alike = ("name", "dataset", "num_workers", "sampler", "where")
-        same = all(getattr(self, name) == getattr(before, name) for name in alike)
-        return same and bool(self.where) and self.batch_size != before.batch_size
+        return bool(self.where) and all(getattr(self, n) == getattr(before, n) for n in alike)
+
+    def beside(self) -> LoaderSeen:
+        """Another one that is made alike at its place, and has given nothing yet."""
+        return replace(
+            self, imposed=dict(self.imposed), stale="", n_iterators=0, n_batches=0, n_steps=0,
+            steps_per_batch=None,
+        )  # fmt: skip
 
 
 @dataclass

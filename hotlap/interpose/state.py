@@ -9,7 +9,7 @@ content.py says how much of all else is looked at.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -30,17 +30,20 @@ ITEMS = "the items of "
 State = dict[str, Value]
 """Place, such as `dataset.epoch` -> kind and value; "number" and "content" are data."""
 
+Skips = Callable[[Any], bool]
 
-def state(data_only: bool = False, **parts: Any) -> State:
+
+def state(data_only: bool = False, skips: Skips | None = None, **parts: Any) -> State:
     """The state of each part, under its name.
 
     Args:
         data_only: Whether to leave out what `changed` does not look at then: it takes time.
+        skips: Tells of which objects nothing is looked at.
         parts: What to look at.
     """
     found: State = {}
     digests = Digests()
-    pairs = (pair for name, part in parts.items() for pair in attributes(part, name))
+    pairs = (pair for name, part in parts.items() for pair in attributes(part, name, skips=skips))
     for place, value in itertools.islice(pairs, MOST):
         found[place] = value_of(value)
         if not data_only and is_container(value):
@@ -76,17 +79,21 @@ def has_epochs(dataset: Any) -> str:
     return ""
 
 
-def attributes(owner: Any, place: str, depth: int = DEPTH) -> Iterator[tuple[str, Any]]:
+def attributes(
+    owner: Any, place: str, depth: int = DEPTH, skips: Skips | None = None
+) -> Iterator[tuple[str, Any]]:
     """Attributes of an object, of the objects in them and in their lists, each with its place."""
     for name, value in list(_own(owner).items()):
+        if skips is not None and skips(value):
+            continue
         here = f"{place}.{name}"
         yield here, value
         if depth:
             if type(value) in (list, tuple):
                 for i, part in enumerate(value[:MOST]):
-                    yield from attributes(part, f"{here}[{i}]", depth - 1)
+                    yield from attributes(part, f"{here}[{i}]", depth - 1, skips)
             else:
-                yield from attributes(value, here, depth - 1)
+                yield from attributes(value, here, depth - 1, skips)
 
 
 def _own(owner: Any) -> dict[str, Any]:

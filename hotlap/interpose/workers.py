@@ -1,15 +1,15 @@
 """Imposed loader workers: looked at before each pass, and given up where they would change things.
 
-Workers copy the dataset when they start. That is no fault where nothing changes in it; so before
-the first pass and between passes it is looked whether something does. What is given up goes back
-to the script's own way, and the reason is told.
+Workers copy the dataset when they start, and for them the order is asked some batches ahead. That
+is no fault where nothing changes in either; so before the first pass, between passes and with the
+first batches of each it is looked whether something does. What is given up goes back to the
+script's own way, and the reason is told.
 """
 
 from __future__ import annotations
 
 import multiprocessing.process
 import os
-import sys
 import time
 import weakref
 from dataclasses import dataclass, field
@@ -20,7 +20,9 @@ from torch.utils.data import DataLoader
 
 from hotlap.interpose.drawing import changed_by_drawing
 from hotlap.interpose.guard import IMPORTS_ANEW, unguarded_main
+from hotlap.interpose.holders import is_held
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.samplers import sampler_state
 from hotlap.interpose.seen import LoaderSeen
 from hotlap.interpose.state import State, changed, has_epochs, state
 from hotlap.loading import start_method
@@ -28,7 +30,8 @@ from hotlap.notes import Note, tell
 from hotlap.picklable import refused_by_pickle
 
 N_LOOKS = 8
-"""After so many batches of a pass the dataset is not looked at again before the pass ends."""
+"""After so many batches of a pass the dataset is not looked at again before the pass ends, and the
+sampler not before the next one."""
 
 NO_WORKERS = {
     "num_workers": 0,
@@ -52,11 +55,16 @@ class _Place:
 
 @dataclass
 class _Watched:
-    """A loader on which workers are imposed; `open` while its last pass has not ended."""
+    """A loader on which workers are imposed; `open` while its last pass has not ended.
+
+    The sampler's own iteration changes it as well, and comes at other times with workers. So its
+    state is taken when a batch has come, and compared when the next one is asked for.
+    """
 
     own: dict[str, Any]
     place: _Place
     before: State = field(default_factory=dict)
+    sampler: State = field(default_factory=dict)
     n_batches: int = 0
     open: bool = False
 
@@ -78,6 +86,16 @@ class Workers:
             place = self._places.setdefault(id(seen), _Place(seen))
             values = {name: own.get(name, plain) for name, plain in NO_WORKERS.items()}
             self._watched[loader] = _Watched(values, place)
+
+    def known_as(self, loader: DataLoader[Any], seen: LoaderSeen) -> None:
+        """Of two that are made alike and are open at once each keeps its workers."""
+        watched = self._watched.get(loader)
+        if watched is None or watched.place.seen is seen:
+            return
+        like = _Place(seen, dict(watched.place.reasons))
+        watched.place = self._places.setdefault(id(seen), like)
+        if self.keeps(loader):
+            self._keep_one(loader, watched.place)
 
     def keeps(self, loader: DataLoader[Any]) -> bool:
         """Whether the loader keeps its workers because hotlap wants it."""
@@ -107,34 +125,62 @@ class Workers:
         has_workers = "num_workers" not in watched.place.reasons
         if has_workers and watched.before and (where := changed(watched.before, now)):
             self._keep_none(watched, f"{where} changed between two passes of the loader")
-        if watched.open and self.keeps(loader) and _is_held(loader):
+        if watched.open and self.keeps(loader) and is_held(loader):
             self._refuse(
                 watched,
                 "persistent_workers",
                 "two passes over the loader are open at once, which would share one iterator",
             )
         watched.before, watched.n_batches, watched.open = now, 0, True
+        watched.sampler = {}
         self._give_up(loader, watched)
         if self.keeps(loader):
             self._keep_one(loader, watched.place)
         return looked_s
+
+    def begun(self, loader: DataLoader[Any]) -> None:
+        """The pass's iterator is made: its workers have started, and know their first indices."""
+        if (watched := self._watched.get(loader)) is not None and _came(loader, watched):
+            watched.sampler = self._sampler(loader)
+
+    def asks(self, loader: DataLoader[Any]) -> None:
+        """A batch is asked for: has the script changed the order since the last one came?"""
+        if (watched := self._watched.get(loader)) is None or not watched.sampler:
+            return
+        before, watched.sampler = watched.sampler, {}
+        if where := changed(before, self._sampler(loader)):
+            self._stale(
+                watched,
+                f"{where} changed while the loader's batches were used, and for workers the order "
+                "is asked some batches ahead",
+            )
 
     def batch(self, loader: DataLoader[Any], ended: bool = False) -> None:
         """A batch came, or the pass ended: has the script changed the dataset meanwhile?"""
         if (watched := self._watched.get(loader)) is None:
             return
         watched.open = watched.open and not ended
-        if watched.own["num_workers"] or not loader.num_workers:
+        if not _came(loader, watched):
             return
         watched.n_batches += 1
         if ended or watched.n_batches <= N_LOOKS:
             if where := changed(watched.before, _state(loader, data_only=True), data_only=True):
-                self._refuse(
+                self._stale(
                     watched,
-                    "num_workers",
                     f"{where} changed while the loader's batches were used, and workers have a "
-                    "copy from the pass's beginning; from the next pass on there are none",
+                    "copy from the pass's beginning",
                 )
+        if not ended and watched.n_batches <= N_LOOKS:
+            watched.sampler = self._sampler(loader)
+
+    def _sampler(self, loader: DataLoader[Any]) -> State:
+        overruled = "num_workers" in self._imposed.override
+        return {} if overruled else sampler_state(loader)
+
+    def _stale(self, watched: _Watched, reason: str) -> None:
+        """What the workers had in this pass was not what the script has."""
+        watched.place.seen.stale = reason
+        self._refuse(watched, "num_workers", f"{reason}; from the next pass on there are none")
 
     def _look(self, loader: DataLoader[Any], watched: _Watched) -> None:
         if watched.own["num_workers"] == 0 and "num_workers" not in self._imposed.override:
@@ -209,28 +255,13 @@ class _Forget:
             workers.forget()
 
 
+def _came(loader: DataLoader[Any], watched: _Watched) -> bool:
+    """Whether it has workers, and the script alone would have none."""
+    return not watched.own["num_workers"] and loader.num_workers > 0
+
+
 def _state(loader: DataLoader[Any], data_only: bool) -> State:
     return state(data_only, dataset=loader.dataset, collate_fn=loader.collate_fn)
-
-
-def n_holders(loader: Any) -> int:
-    """References to the iterator that a loader keeps: a loop that is not done holds it too."""
-    return sys.getrefcount(loader.__dict__["_iterator"])
-
-
-def _is_held(loader: Any) -> bool:
-    """Whether somebody else has it; another loader may have taken its place."""
-    return loader.__dict__["_iterator"] is not None and n_holders(loader) > ALONE
-
-
-class _Alone:
-    """Keeps an iterator that nobody else holds."""
-
-    def __init__(self) -> None:
-        self._iterator = object()
-
-
-ALONE = n_holders(_Alone())
 
 
 def _not_anew(loader: DataLoader[Any]) -> str:

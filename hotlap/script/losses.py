@@ -127,6 +127,7 @@ class Losses(ScriptFollower):
             finite=finite,
             n_skipped_steps=self.skips.n_skipped,
             repeatable=self._repeatable,
+            stale=next((one.stale for one in self.seen.training_loaders if one.stale), ""),
         )
 
 

@@ -21,7 +21,7 @@ class OtherBatches:
 
     Attributes:
         last: Who gave the last batch; None if it was the loader that trains, or an evaluation's.
-        grown: What trains, if that was it: made anew with another batch size.
+        grown: What trains, if that was it: made anew with another batch size, or beside the other.
     """
 
     def __init__(self, passes: Passes) -> None:
@@ -35,7 +35,7 @@ class OtherBatches:
         """Another loader has given a batch; `trains` is the one that does so far."""
         self._n_samples += new.unit.n_samples
         self.last = new.seen
-        self.grown = new if trains is not None and new.seen.resized(trains) else None
+        self.grown = new if trains is not None and new.seen.made_like(trains) else None
 
     def steps(self, last: LoaderSeen, asked_at: float, now: float) -> bool:
         """A step follows the last one's batch; returns whether training has moved on to them.

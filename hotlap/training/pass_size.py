@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch.utils.data import BatchSampler
+
 from hotlap.errors import InvalidTrial
 from hotlap.workload import count
 
@@ -26,7 +28,10 @@ class PassSize:
         self.n_batches = length(loader)
         self._last = self._size
         keeps_rest = not (loader.drop_last or getattr(sampler, "drop_last", False))
-        n_samples = length(getattr(loader, "sampler", None))
+        order = getattr(loader, "sampler", None)
+        if isinstance(sampler, BatchSampler):  # the loader's own one may be there for nothing
+            order = getattr(sampler, "sampler", order)
+        n_samples = length(order)
         if self._size and self.n_batches and n_samples and keeps_rest:
             rest = n_samples - (self.n_batches - 1) * self._size
             if 0 < rest < self._size:

@@ -8,6 +8,7 @@ starts the workers, is added to that.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from hotlap.interpose.seen import LoaderSeen
 from hotlap.training.pass_size import PassSize
@@ -55,14 +56,36 @@ class Pass:
 
 
 class Passes:
-    """The last pass of each loader; a loader is known by its LoaderSeen, which lives on."""
+    """The last pass of each loader; a loader is known by its LoaderSeen, which lives on.
+
+    Within a pass there may be another one over the same loader, an evaluation say. Their iterators
+    tell them apart, which are known when they give a batch.
+    """
 
     def __init__(self) -> None:
         self._of: dict[int, Pass] = {}
+        self._by: WeakKeyDictionary[Any, Pass] = WeakKeyDictionary()
 
     def begins(self, seen: LoaderSeen, now: float) -> None:
         """A pass begins."""
         self._of[id(seen)] = Pass(now)
+
+    def is_over(self, before: LoaderSeen, seen: LoaderSeen) -> None:
+        """The last pass that began over `before` is one over `seen`."""
+        if (one := self._of.pop(id(before), None)) is not None:
+            self._of[id(seen)] = one
+
+    def gives(self, seen: LoaderSeen, iterator: Any, now: float) -> Pass:
+        """The pass whose iterator gives a batch, which is the loader's last one from now on."""
+        last = self.of(seen, now)
+        if iterator is None:  # a batch that hotlap has kept
+            return last
+        if last.n_given == 0:  # its first batch, be it of workers that are kept
+            self._by[iterator] = last
+        one = self._by.setdefault(iterator, last)
+        one.asked_at = last.asked_at
+        self._of[id(seen)] = one
+        return one
 
     def of(self, seen: LoaderSeen, now: float) -> Pass:
         """Its last pass; one that began unseen, before anybody listened, begins now."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset
 
-from hotlap.interpose.workers import ALONE, n_holders
+from hotlap.interpose.holders import ALONE, n_holders
 from hotlap.queue_depth import ready_batches
 from hotlap.training.pass_size import length
 from hotlap.training.unit import Unit

@@ -85,6 +85,12 @@ class Units:
         now = self.clock.now()
         self._passes.of(seen, now).made(now - looked_s)
 
+    def is_over(self, before: LoaderSeen, seen: LoaderSeen) -> None:
+        """The last pass that began over `before` is one over `seen`."""
+        self._passes.is_over(before, seen)
+        if not self._who.is_other(seen):
+            self._pass_ended = False
+
     def asks(self, seen: LoaderSeen, iterator: Any = None) -> None:
         """A batch is asked for: the border between two units."""
         now = self.clock.now()
@@ -121,7 +127,7 @@ class Units:
     def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:
         """A batch has come."""
         now = self.clock.now()
-        one, beside = self._passes.of(seen, now), self.thread.is_another()
+        one, beside = self._passes.gives(seen, iterator, now), self.thread.is_another()
         unit = one.gives(loader, batch, now, waits=not beside)
         current = None if iterator is None or beside else weakref.ref(iterator)
         if (other := self._who.is_other(seen)) or not self._who.known:

@@ -10,6 +10,9 @@ def test_a_scaler_may_skip_until_it_has_its_scale_and_not_for_ever():
     assert "skipped 19 updates" in unsound(answer(n_skipped_steps=19))
     assert unsound(answer(finite=False)) == "its parameters are not finite after 8 steps"
     assert unsound(answer(losses=[1.0, float("-inf")])) == "its loss is -inf at step 2"
+    stale = "sampler.weights changed"
+    assert unsound(answer(stale=stale)) == f"its loader workers change what is trained: {stale}"
+    assert unsound(answer(stale="")) == ""
 
 
 def batch(every="a", rest="r", size=100.0):

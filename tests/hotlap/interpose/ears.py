@@ -2,7 +2,7 @@
 
 
 class Ears:
-    begins = begun = asks = ends = lambda self, seen, looked_s=0.0: None
+    begins = begun = is_over = asks = ends = lambda self, seen, looked_s=0.0: None
 
     def __init__(self):
         self.given = []

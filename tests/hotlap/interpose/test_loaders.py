@@ -15,10 +15,14 @@ from torch.utils.data import (
     DataLoader,
     IterableDataset,
     RandomSampler,
+    Sampler,
     SequentialSampler,
+    SubsetRandomSampler,
     TensorDataset,
+    WeightedRandomSampler,
 )
 
+from hotlap.interpose.reach import reach
 from tests.hotlap.interpose.ears import Ears
 
 ROWS = TensorDataset(torch.arange(24))
@@ -94,12 +98,59 @@ def test_a_stream_is_overruled_where_override_says_so(interpose):
     assert DataLoader(Stream()).num_workers == 2
 
 
+class Recorded(BatchSampler):
+    """Keeps what it gave, as Lightning's does for its predictions."""
+
+    def __iter__(self):
+        self.gave = []
+        for batch in super().__iter__():
+            self.gave.append(batch)
+            yield batch
+
+
+class Subset(Sampler):
+    """In the order of its indices, as torchvision's and others' of this kind."""
+
+    def __iter__(self):
+        return iter(range(0, 24, 2))
+
+    def __len__(self):
+        return 12
+
+
+class OtherRandom(RandomSampler):
+    """As accelerate's, with a seed of its own."""
+
+
 @pytest.mark.skipif(
     "in_order" not in inspect.signature(DataLoader.__init__).parameters, reason="torch is too old"
 )
-def test_a_loader_in_sequential_order_keeps_its_order(interpose):
-    interpose(num_workers=1, in_order=False)
-    assert DataLoader(ROWS).in_order and not DataLoader(ROWS, shuffle=True).in_order
+@pytest.mark.parametrize(
+    ("own", "keeps"),
+    [
+        ({}, True),
+        ({"shuffle": False, "sampler": SequentialSampler(ROWS)}, True),
+        ({"sampler": Subset()}, True),
+        ({"sampler": [5, 3, 1]}, True),
+        ({"batch_size": None}, True),
+        ({"batch_sampler": BatchSampler(SequentialSampler(ROWS), 3, False)}, True),
+        ({"batch_sampler": BatchSampler(Subset(), 3, False)}, True),
+        ({"batch_sampler": Recorded(SequentialSampler(ROWS), 3, False)}, True),
+        ({"batch_sampler": Recorded(RandomSampler(ROWS), 3, False)}, True),
+        ({"batch_sampler": [[3, 1], [2]]}, True),
+        ({"shuffle": True}, False),
+        ({"sampler": SubsetRandomSampler(range(9))}, False),
+        ({"sampler": WeightedRandomSampler([0.5] * 24, 9)}, False),
+        ({"sampler": OtherRandom(ROWS)}, False),
+        ({"batch_sampler": BatchSampler(RandomSampler(ROWS), 3, False)}, False),
+        ({"batch_sampler": BatchSampler(OtherRandom(ROWS), 3, False)}, False),
+    ],
+)
+def test_only_a_random_order_of_torch_s_is_given_up(interpose, own, keeps):
+    seen = interpose(num_workers=1, in_order=False).seen
+    assert DataLoader(ROWS, **own).in_order is keeps
+    assert seen.loaders[0].shuffles is not keeps
+    assert bool(reach(seen)["in_order"]) is keeps
 
 
 def test_wrong_arguments_of_a_script_meet_torch_s_own_error(interpose):

@@ -72,7 +72,7 @@ def test_a_batch_size_and_the_place_of_each_loader_are_seen(interpose, monkeypat
 
 
 def complete(**changes):
-    loader = LoaderSeen("DataLoader", "Rows", 8, 0, "RandomSampler", False, "a.py:1", n_steps=3)
+    loader = LoaderSeen("DataLoader", "Rows", 8, 0, "Random", False, "a.py:1", True, n_steps=3)
     root = RootSeen("Net", "cpu", ["float32"], [4], True, n_forwards=3)
     optimizer = OptimizerSeen("SGD", ["for_loop", "foreach", "fused"], 3)
     values = {
@@ -91,7 +91,7 @@ ORDERED = LoaderSeen("DataLoader", "Rows", 8, 0, "SequentialSampler", False, "a.
     [
         ({"loaders": []}, "num_workers", "no DataLoader seen"),
         ({"loaders": [STREAM]}, "num_workers", "Rows is a stream"),
-        ({"loaders": [ORDERED]}, "in_order", "sequential order"),
+        ({"loaders": [ORDERED]}, "in_order", "no random order of torch's"),
         ({"own": {"autocast": "a.py:7"}}, "amp", "autocast of its own (a.py:7)"),
         ({"own": {"scaler": "a.py:7"}}, "amp", "GradScaler of its own (a.py:7)"),
         ({"own": {"compile": "a.py:7"}}, "compile_mode", "compiles by itself (a.py:7)"),

@@ -92,6 +92,32 @@ def test_other_forms_of_the_backward_pass_have_the_same_losses(scripts, backward
     assert losses(scripts, text)["losses"] == losses(scripts)["losses"]
 
 
+HARDEST = """
+class Hardest(torch.utils.data.Sampler):
+    def __init__(self):
+        self.losses = torch.zeros(64)
+
+    def __len__(self):
+        return 64
+
+    def __iter__(self):
+        for _ in range(64):
+            yield int(self.losses.argmax())
+
+sampler = Hardest()
+loader = DataLoader(rows, batch_size=8, sampler=sampler)
+"""
+
+
+def test_an_order_that_follows_training_is_told_where_workers_have_another_one(scripts):
+    hard = TRAIN.replace("loader = DataLoader(rows, batch_size=8, shuffle=True)", HARDEST)
+    hard = hard.replace("optimizer.step()", "optimizer.step(); sampler.losses = torch.rand(64)")
+    plain, ours = losses(scripts, hard), losses(scripts, hard, num_workers=2)
+    assert plain["stale"] == losses(scripts, num_workers=2)["stale"] == ""
+    assert "sampler.losses changed while" in ours["stale"]
+    assert ours["batches"] != plain["batches"] and not plain["repeatable"]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(800)
 def test_what_is_compiled_draws_the_numbers_of_dropout_that_it_would_draw_plain(scripts):

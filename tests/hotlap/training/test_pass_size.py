@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SubsetRandomSampler
 
 from hotlap.training import PassSize, length
 
@@ -46,5 +46,10 @@ def test_what_a_length_of_the_script_s_own_raises_is_no_error_of_its_training(er
 
 
 def test_the_rest_in_a_pass_s_last_batch_counts_as_what_it_is():
-    size = PassSize(DataLoader(list(range(10)), 4))
-    assert [size.of(i, None) for i in range(3)] == [4, 4, 2]
+    batches = BatchSampler(SubsetRandomSampler(range(10)), 4, False)
+    for loader in (
+        DataLoader(list(range(10)), 4),
+        DataLoader(list(range(99)), batch_sampler=batches),
+    ):
+        size = PassSize(loader)
+        assert [size.of(i, None) for i in range(3)] == [4, 4, 2]

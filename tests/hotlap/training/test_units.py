@@ -207,7 +207,7 @@ def test_two_loaders_of_different_batch_sizes(script):
 
 
 def test_a_script_that_trains_on_with_another_loader(script):
-    other = Loader(1000)
+    other = Loader(1000, where="b.py:1")
     script.train_pass()
     script.begins(other)
     for _ in range(MOVED_ON):
@@ -241,6 +241,20 @@ def test_a_batch_size_that_grows_within_a_pass(script):
     n_before = (MOVED_ON - 1) * 2
     assert [n for n, _ in script.finished] == [BATCH, (1 + n_before) * BATCH, *[2 * BATCH] * 3]
     assert sum(script.seconds) == UNIT * (2 + MOVED_ON + 2)
+
+
+def test_training_that_goes_on_with_one_of_two_that_are_made_alike(script):
+    other = Loader(1000)
+    script.begins(other)
+    script.begins(script.training)
+    for _ in range(3):
+        script.takes(other)
+        script.train()
+    for _ in range(MOVED_ON + 3):
+        script.train(other)
+    assert script.moved_on_to is None
+    assert [n for n, _ in script.finished[-3:]] == [BATCH] * 3
+    assert script.units.taken.n_epoch_steps == 1000
 
 
 def test_loaders_that_take_turns(script):

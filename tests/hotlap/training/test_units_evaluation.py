@@ -8,6 +8,7 @@ from tests.hotlap.training.virtual_script import (
     BATCH,
     UNIT,
     Loader,
+    Optimizer,
 )
 
 
@@ -70,6 +71,27 @@ def test_an_evaluation_on_the_training_loader_neither(script):
     assert script.seconds == [UNIT] * 10
     assert script.units.taken.wait_s == 10 * ASK
     assert script.units.taken.n_epochs == 2
+
+
+def test_nor_is_one_on_the_training_loader_within_its_pass(script):
+    script.training = Loader(5, n_samples=4 * BATCH + 1)
+    ours, theirs = Optimizer(), Optimizer()  # anything that can be referred to weakly
+    script.begins(script.training)
+    for i in range(5):
+        script.takes(script.training, iterator=ours)
+        script.forward()
+        script.step()
+        if i == 1:
+            with torch.no_grad():
+                script.begins(script.training)
+                for _ in range(5):
+                    script.takes(script.training, iterator=theirs)
+                    script.forward(trains=False)
+                script.ends(script.training)
+    script.ends(script.training)
+    assert [n for n, _ in script.finished] == [*[BATCH] * 4, 1]
+    assert script.seconds == [UNIT] * 5
+    assert script.units.taken.n_epochs == 1
 
 
 def test_a_teacher_called_without_gradients_is_training(script):

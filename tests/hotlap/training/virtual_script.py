@@ -13,7 +13,8 @@ BATCH = 4
 class Loader:
     """What Units reads of a DataLoader."""
 
-    def __init__(self, n, batch_size=BATCH, n_samples=None, drop_last=False):
+    def __init__(self, n, batch_size=BATCH, n_samples=None, drop_last=False, where="a.py:1"):
+        self.where = where
         self.batch_size, self.drop_last, self.n = batch_size, drop_last, n
         self.batch_sampler = None
         self.sampler = range(n * batch_size if n_samples is None else n_samples)
@@ -57,7 +58,7 @@ class Script:
     def of(self, loader):
         return self.seen.setdefault(
             id(loader),
-            LoaderSeen("DataLoader", "D", loader.batch_size, 0, "RandomSampler", False, "a.py:1"),
+            LoaderSeen("DataLoader", "D", loader.batch_size, 0, "Random", False, loader.where),
         )
 
     def begins(self, loader, seconds=0.0):
