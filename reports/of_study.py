@@ -79,7 +79,7 @@ def _contribution(c: Any, proof: Any, timed: bool) -> Contribution:
 
 
 def _doubt(best: Any, proof: Any) -> float | None:
-    """The smallest change that these rounds could have shown, from their own interval."""
+    """The half width of these rounds' own interval, as a share; None where it has no ends."""
     speedup = best.speedup(proof.baseline)
     if best is proof.baseline or not speedup.known:
         return None

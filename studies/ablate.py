@@ -2,15 +2,17 @@
 
 Each setting that differs from the baseline is put back, and the whole is measured against itself
 without it, in the same paired rounds as in the confirm stage. A setting stays if the whole 95 %
-interval of (with it / without it) lies above 1. Of the others, the least useful ones are dropped,
+interval of (with it / without it) lies above 1. All of these are divided into the same runs of the
+whole, and one of many looks useful by chance, so they are made to hold together in 95 of 100
+studies, as the proof's are (studies/arm.py). Of the others, the least useful ones are dropped,
 as long as all that is dropped is expected to cost no more than 2 %: many small gains, none of them
 proven alone, may be a large one. What is expected of a setting is its measured gain, shrunk
-towards nothing by its own doubt (studies/power.py). Each has as many rounds as show what all of
-them together are expected to bring; where no rounds that fit do, nothing is taken apart, for it
-would drop what pays as soon as what does not, and the proof makes more of the time. Where the time
-is too short for one arm a setting, those that are least likely to pay are put back together; with
-time for a single arm, all but the likeliest one, for without any of them the whole is the baseline.
-So one setting alone is not taken apart: what it brings is what the proof says.
+towards nothing by its own doubt (studies/power.py). There are as many arms as have time for the
+rounds that show what all settings together are expected to bring; where not even one has, nothing
+is taken apart, for it would drop what pays as soon as what does not, and the proof makes more of
+the time. Where there are fewer arms than settings, those that are least likely to pay are put back
+together; with a single arm, all but the likeliest one, for without any of them the whole is the
+baseline. So one setting alone is not taken apart: what it brings is what the proof says.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
@@ -31,7 +33,7 @@ from typing import Any
 
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
-from studies.arm import ENDED_WHEN_NARROW, Arm, log_interval
+from studies.arm import Arm, log_interval, shared_error
 from studies.power import Power, expected_gain
 from studies.rounds import NARROW, Rounds
 
@@ -57,7 +59,8 @@ class Contribution:
             mean nothing without each other.
         whole: The arm with all settings.
         without: The arm without these.
-        ratio: How many times better it is with them, with a 95 % interval.
+        ratio: How many times better it is with them, with an interval that holds for all of the
+            contributions together.
         kept: Whether they pay.
         reason: Why they stay although their interval says nothing; empty otherwise.
     """
@@ -119,24 +122,24 @@ def ablate(
         return Ablation(whole, whole, note=note)
     # Without what makes it fast it is as slow as the baseline.
     trial_s = max(lab.typical_s(), lab.expected_s(whole), lab.expected_s(baseline))
-    most = int(rounds.left() / (2 * trial_s)) if trial_s else rounds.max_rounds
-    if most < FEW_ROUNDS:
+    fitting = _fitting(rounds, trial_s, len(groups))
+    if not fitting:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
-    most = min(most, rounds.max_rounds)
-    needed = FEW_ROUNDS if power is None else power.rounds_for(most)
-    if needed is None:
+    needed = {n: _needed(n_rounds, n, power) for n, n_rounds in fitting.items()}
+    n = max((n for n in needed if needed[n]), default=0)
+    if not n:
         return Ablation(whole, whole, note=UNSEEN)
-    needed = max(FEW_ROUNDS, needed)
-    rounds = replace(rounds, max_rounds=min(rounds.max_rounds, max(MAX_ROUNDS, needed)))
-    n = int(rounds.left() / (needed * trial_s)) - 1 if trial_s else len(groups)
-    taken, note = groups[1:] if n == 1 and len(groups) > 1 else groups, ""
+    rounds = replace(rounds, max_rounds=min(rounds.max_rounds, max(MAX_ROUNDS, needed[n])))
+    taken, note = groups[1:] if n == 1 else groups, ""
     if len(taken) < len(groups):
         names = " + ".join(groups[0].names)
         note = f"there was time to put back all but {names} together, the likeliest to pay"
     groups = _merged(taken, n, whole, baseline)
-    arm = Arm("all", whole, sign=sign)
+    n = len(groups)
+    arm = Arm("all", whole, n_compared=n, sign=sign)
     for group in groups:
-        group.arm = Arm(f"without {' + '.join(group.names)}", group.settings, sign=sign)
+        name = f"without {' + '.join(group.names)}"
+        group.arm = Arm(name, group.settings, n_compared=n, sign=sign)
     n_rounds = rounds.run([arm, *(group.arm for group in groups)], arm)
     if not arm.rates():
         why = arm.fault or "no time was left"
@@ -172,8 +175,26 @@ def without(names: Sequence[str], settings: Settings, baseline: Settings) -> Set
     return replace(settings, **back)
 
 
+def _fitting(rounds: Rounds, trial_s: float, n_groups: int) -> dict[int, int]:
+    """Rounds of the whole beside so many arms for which there is time, if these are not too few."""
+    found = {}
+    for n in range(1, n_groups + 1):
+        n_rounds = rounds.max_rounds
+        if trial_s:
+            n_rounds = min(n_rounds, int(rounds.left() / ((n + 1) * trial_s)))
+        if n_rounds >= FEW_ROUNDS:
+            found[n] = n_rounds
+    return found
+
+
+def _needed(n_rounds: int, n: int, power: Power | None) -> int:
+    """The fewest of `n_rounds` that show what is to be shown with `n` arms; 0 if they do not."""
+    shown = FEW_ROUNDS if power is None else power.rounds_for(n_rounds, n)
+    return max(FEW_ROUNDS, shown) if shown else 0
+
+
 def _contribution(group: _Group, whole: Arm) -> Contribution:
-    ratio = log_interval(whole.ratios(group.arm), ENDED_WHEN_NARROW)
+    ratio = log_interval(whole.ratios(group.arm), shared_error(whole.n_compared))
     failed = "; ".join(group.arm.reasons)
     kept = ratio.low > 1 or bool(failed)
     reason = f"needed: without it {failed}" if failed else ""

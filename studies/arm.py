@@ -5,8 +5,9 @@ round to round (a neighbour, a warmer chip) falls out. The geometric mean of the
 with Student's interval on their logarithms.
 
 Several arms are compared with one baseline, and the best of several looks better than it is. So
-each interval is as wide as it must be for all of them to hold together in 95 of 100 studies
-(Bonferroni's correction: the error is shared out among the arms).
+each interval, of a ratio or of a rate, is as wide as it must be for all of them to hold together in
+95 of 100 studies (Bonferroni's correction: the error is shared out among the arms). The value in
+its midst is not corrected: that of an arm that was picked among several is a little too good.
 """
 
 from __future__ import annotations
@@ -60,13 +61,14 @@ class Arm:
         return {r: t.value for r, t in self.trials.items() if t.run.outcome == "ok" and t.value > 0}
 
     def rate(self) -> Rate:
-        """Its value over the rounds with a 95 % interval of its own."""
-        return log_interval(list(self.rates().values()))
+        """Its value over the rounds, with an interval that holds for all arms together."""
+        return log_interval(list(self.rates().values()), shared_error(self.n_compared))
 
     def throughput(self) -> Rate:
-        """Samples per second over the rounds with a 95 % interval, whatever the objective is."""
+        """Samples per second over the rounds, whatever the objective is; the interval likewise."""
         ended = [t.run.measurement for t in self.trials.values() if t.run.outcome == "ok"]
-        return log_interval([m.samples_per_s for m in ended if m.samples_per_s > 0])
+        rates = [m.samples_per_s for m in ended if m.samples_per_s > 0]
+        return log_interval(rates, shared_error(self.n_compared))
 
     def ratios(self, other: Arm) -> list[float]:
         """How many times better it is, for each round in which both ended well."""

@@ -18,6 +18,7 @@ from hotlap.settings import Settings
 from studies.ablate import differing
 from studies.arm import Arm, log_interval
 from studies.doubt import more_time
+from studies.noise import LEAST_ROUNDS
 from studies.power import Power
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, NARROW, Rounds
@@ -38,7 +39,8 @@ class Confirmed:
         arms: All arms that were measured, the baseline first.
         n_rounds: Rounds done.
         capped: Whether they ended because no more were allowed (`confirm.max_rounds`).
-        failed: Arms that ended well in no round; they have no rate to be compared by.
+        failed: Arms that ended well in no round; they have no rate to be compared by. Those that
+            were refused before the rounds, or for which no time was left, have no trials either.
         n_wanted: So many arms were to be compared with the baseline, had there been time for all.
     """
 
@@ -54,7 +56,7 @@ class Confirmed:
         baseline, *others = self.arms
         if not self.n_wanted or any(arm.ratios(baseline) for arm in others):
             return ""
-        if not others and not self.failed:
+        if not others and not any(arm.trials for arm in self.failed):
             return "there was no time to measure anything beside the baseline"
         in_none = "the one round" if self.n_rounds == 1 else f"any of {self.n_rounds} rounds"
         ended = [f"{arm.name}: {arm.fault}" for arm in (*self.arms, *self.failed) if arm.fault]
@@ -124,9 +126,9 @@ def confirm(
         rounds: How the rounds go, and how long.
         arms: What to compare, the most promising first. Equal settings are measured once, under
             the first name. If the time is short, the last ones are left out.
-        known: A trial of the baseline. Where the time is too short for a round of two, the most
-            promising arm is compared with it, or with less time nothing is; neither can prove
-            anything.
+        known: A trial of the baseline. Where the time is too short for a round of it and any other
+            arm, the most promising one that fits alone is compared with it, or with less time none;
+            neither can prove anything.
         power: What is to be shown; None where nobody has an idea of it.
 
     Raises:
@@ -138,9 +140,9 @@ def confirm(
     baseline = everyone[0]
     for arm in everyone:
         arm.n_compared = max(1, len(everyone) - 1)
-    if known is not None and rounds.left() < rounds.round_s(wanted[:2]):
-        return _beside(known, wanted, rounds)
     if len(everyone) == 1:
+        if known is not None and (n_wanted or rounds.left() < rounds.round_s(everyone)):
+            return _beside(known, wanted, rounds)
         rounds = replace(rounds, max_rounds=min(rounds.max_rounds, ALONE_ROUNDS))
     n_rounds = rounds.run(everyone, baseline)
     capped = len(everyone) > 1 and n_rounds >= rounds.max_rounds
@@ -154,12 +156,12 @@ def confirm(
 
 
 def _beside(known: Trial, wanted: list[Arm], rounds: Rounds) -> Confirmed:
-    """The most promising arm beside the baseline's `known` trial, if there is time for it."""
+    """The first arm for which there is time, beside the baseline's `known` trial."""
     baseline, *others = wanted
     baseline.trials[0] = known
-    if not others or rounds.left() < rounds.round_s(others[:1]):
+    arm = next((arm for arm in others if rounds.round_s([arm]) <= rounds.left()), None)
+    if arm is None:
         return Confirmed([baseline], 0, n_wanted=len(others))
-    arm = others[0]
     rounds.measure(arm, 0, baseline)
     if not arm.rates():
         return Confirmed([baseline], 1, failed=(arm,), n_wanted=len(others))
@@ -185,7 +187,9 @@ def affordable(
 
     The first one is, if there is time for a single comparison. Each further one is if all of them
     can then have enough rounds, and if so many rounds can still show what is to be shown, or are
-    many; where no more of them are allowed anyway, it takes none of the others'.
+    many; where no more of them are allowed anyway, it takes none of the others'. Fewer are enough
+    where they show it for sure, and are more than `LEAST_ROUNDS`: what trials take is only
+    expected, and a proof that is one round short of these shows nothing, where fewer arms had.
 
     Args:
         arms: The baseline, then the others, the most promising first.
@@ -200,11 +204,12 @@ def affordable(
         n_rounds = int(min(rounds.max_rounds, seconds / round_s)) if round_s else rounds.max_rounds
         if len(taken) == 1:
             worth = n_rounds >= 1
+        elif power is None:
+            worth = n_rounds >= min(ENOUGH_ROUNDS, rounds.max_rounds)
         else:
             many = n_rounds >= min(roomy, rounds.max_rounds)
-            worth = n_rounds >= min(ENOUGH_ROUNDS, rounds.max_rounds) and (
-                many or power is None or power.shows(n_rounds, len(taken))
-            )
+            shows = power.shows if n_rounds >= ENOUGH_ROUNDS else power.surely_shows
+            worth = many or (n_rounds > LEAST_ROUNDS and shows(n_rounds, len(taken)))
         if worth:
             taken.append(arm)
     return taken

@@ -85,6 +85,9 @@ def freeze(
 def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) -> dict[str, Any]:
     """What a frozen file says of the winner, or of the baseline if there is none.
 
+    Who wins is picked by what the same rounds measured, so where several arms were proven the rate
+    and the speedup are a little too good; the intervals make up for that (see studies/arm.py).
+
     Args:
         workload: Its name.
         proof: The confirm rounds.

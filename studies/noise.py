@@ -11,8 +11,9 @@ the study measures it again. From these runs:
   neighbour: the best split in two has means far apart and little spread within.
 
 With a spread of s, the ratio of two processes spreads by s * sqrt(2), and the mean of n such
-ratios has an interval of t(n - 1) * s * sqrt(2 / n) to both sides: no smaller effect can be shown
-in n rounds. The t is the proof's (studies/arm.py), which is larger the more arms are compared.
+ratios has an interval of t(n - 1) * s * sqrt(2 / n) to both sides. Of a change as large as that, n
+rounds measure more as often as less, so they show it in half of the studies, and a smaller one less
+often. The t is the proof's (studies/arm.py), which is larger the more arms are compared.
 """
 
 from __future__ import annotations
@@ -122,7 +123,9 @@ class Noise:
         return self.spread, self.n - 1
 
     def smallest_effect(self, n_rounds: int, n_compared: int = 1) -> float:
-        """The smallest change (0.03 is 3 %) that `n_rounds` paired rounds can show.
+        """The change (0.03 is 3 %) that `n_rounds` paired rounds show in half of the studies.
+
+        It is the half width of their interval: a smaller change is shown less often.
 
         Args:
             n_rounds: Rounds.
@@ -136,7 +139,7 @@ class Noise:
         return math.expm1(t * self.spread * math.sqrt(2 / n_rounds))
 
     def rounds_for(self, effect: float, most_rounds: int, n_compared: int = 1) -> int | None:
-        """Paired rounds that show an `effect`; None if `most_rounds` do not."""
+        """Paired rounds that show an `effect` as often as that; None if `most_rounds` do not."""
         counts = range(2, most_rounds + 1)
         return next((n for n in counts if self.smallest_effect(n, n_compared) <= effect), None)
 
@@ -151,10 +154,8 @@ class Noise:
             return self._seen
         needed = self.rounds_for(SMALL, most_rounds, n_compared)
         if needed is not None:
-            return f"{self._seen}; to show a change of 2 % takes {needed} paired rounds"
-        least = _change(self.smallest_effect(most_rounds, n_compared))
-        can = f"the smallest change that {most_rounds} paired rounds can show here is {least}"
-        return f"{self._seen}; {can}"
+            return f"{self._seen}; {_shown(needed, SMALL)}"
+        return f"{self._seen}; {_shown(most_rounds, self.smallest_effect(most_rounds, n_compared))}"
 
     def sentence(
         self,
@@ -168,7 +169,7 @@ class Noise:
         Args:
             n_rounds: Paired rounds that it had.
             n_compared: Arms that were compared with the baseline.
-            effect: What the rounds have shown to be their doubt; None takes what is to be expected.
+            effect: The half width of their own interval; None takes what is to be expected.
             proven: Whether they have proven something all the same.
         """
         if n_rounds and n_rounds < LEAST_ROUNDS and not proven:
@@ -177,8 +178,9 @@ class Noise:
             return f"{self._seen}; {IN_WORDS[n_rounds]} paired {rounds} {prove} nothing"
         if self.n < 2 or not n_rounds:
             return self._seen
-        least = _change(self.smallest_effect(n_rounds, n_compared) if effect is None else effect)
-        return f"{self._seen}; {n_rounds} paired rounds cannot show a change of less than {least}"
+        if effect is None:
+            effect = self.smallest_effect(n_rounds, n_compared)
+        return f"{self._seen}; {_shown(n_rounds, effect)}"
 
     @property
     def _seen(self) -> str:
@@ -196,11 +198,13 @@ class Noise:
         return ", ".join(said)
 
 
-def _change(effect: float) -> str:
-    """A smallest change: no less than what a sentence can write."""
+def _shown(n_rounds: int, effect: float) -> str:
+    """What rounds can show, `effect` being their half width; no less than a sentence can write."""
+    change = f"a change of {percent(max(effect, FINEST), fine=True)}"
     if effect >= 1:
-        return f"a factor of {1 + effect:.3g}"
-    return percent(max(effect, FINEST), fine=True)
+        change = f"a factor of {1 + effect:.3g}"
+    often = "in half of the studies, a smaller one less often"
+    return f"{n_rounds} paired rounds show {change} {often}"
 
 
 def _spread(steps: Sequence[float]) -> float:

@@ -1,9 +1,9 @@
 """Power: what rounds can show, and so how many of them, and of how many arms, are worth their time.
 
-Rounds whose intervals are as wide as the gain that is to be shown show nothing, however they come
-out. So before any round two things are asked: how large a gain is to be expected, and what is the
-smallest that so many rounds can show (studies/noise.py)? Both are known from the search alone. The
-rounds' own values change nothing in it, so that no look at them is lost.
+Rounds whose intervals are much wider than the gain that is to be shown hardly ever show it. So
+before any round two things are asked: how large a gain is to be expected, and do so many rounds
+show it in half of the studies at least (studies/noise.py)? Both are known from the search alone.
+The rounds' own values change nothing in it, so that no look at them is lost.
 
 The gain that the search saw is that of the luckiest of many trials. It is shrunk towards nothing
 by its own doubt (after James and Stein, "Estimation with quadratic loss", 1961, with the positive
@@ -13,12 +13,16 @@ part, and twice as hard, because most settings bring nothing).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from studies.noise import FEW_REPEATS, WIDE, Noise
 
 SHRINK = 2.0
 """A gain of sqrt(2) standard errors or less is expected to be nothing."""
+
+SURELY = 2.0
+"""A gain so many times as large as the half width of the rounds' interval is shown in nearly all
+studies, also by few rounds, whose intervals are wide or narrow by chance."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,16 @@ class Power:
         return cls(expected_gain(seen, 2 * spread**2), Noise(noise.n, spread))
 
     def rounds_for(self, most_rounds: int, n_compared: int = 1) -> int | None:
-        """Paired rounds that show the gain; None if `most_rounds` do not."""
+        """Paired rounds that show the gain in half of the studies; None if `most_rounds` do not."""
         return self.noise.rounds_for(math.expm1(self.gain), most_rounds, n_compared)
 
     def shows(self, n_rounds: int, n_compared: int) -> bool:
-        """Whether `n_rounds` of so many arms beside the baseline can show the gain."""
+        """Whether `n_rounds` of so many arms beside the baseline show it in half of the studies."""
         return self.rounds_for(n_rounds, n_compared) is not None
+
+    def surely_shows(self, n_rounds: int, n_compared: int) -> bool:
+        """Whether they show it in nearly all studies."""
+        return replace(self, gain=self.gain / SURELY).shows(n_rounds, n_compared)
 
 
 def expected_gain(seen: float, variance: float) -> float:

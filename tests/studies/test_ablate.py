@@ -1,5 +1,7 @@
 """What does not pay is dropped, on a virtual clock."""
 
+from dataclasses import replace
+
 import pytest
 from simulated import Clock, SimulatedRunner, Watching
 
@@ -8,7 +10,7 @@ from hotlap.settings import Settings
 from objectives import Throughput
 from studies import Budget, Lab, Rounds, ablate
 from studies.ablate import differing, without
-from studies.arm import ENDED_WHEN_NARROW, log_interval
+from studies.arm import log_interval, shared_error
 
 BASE = Settings()
 WHOLE = Settings(
@@ -93,10 +95,23 @@ def test_what_fails_without_a_setting_keeps_it(tmp_path):
     assert ablation.contributions[0] is kept  # it never ran, so there is no ratio
 
 
-def test_the_intervals_of_contributions_make_up_for_rounds_that_end_when_they_are_narrow(tmp_path):
+def test_the_intervals_of_contributions_hold_all_together(tmp_path):
     ablation, _ = taken_apart(tmp_path, workers_only)
     for c in ablation.contributions:
-        assert c.ratio == log_interval(c.whole.ratios(c.without), ENDED_WHEN_NARROW)
+        error = shared_error(len(ablation.contributions))
+        assert c.ratio == log_interval(c.whole.ratios(c.without), error)
+
+
+def test_one_of_eight_useless_settings_is_taken_for_proven_in_few_studies(tmp_path):
+    """Each alone would be in 2 of 100, and so one of them in 6."""
+    whole = replace(WHOLE, non_blocking=True, amp="bf16", optimizer_kernel="fused")
+    proven = []
+    for seed in range(150):
+        ablation, _ = taken_apart(tmp_path, workers_only, whole, seed=seed)
+        others = [c for c in ablation.contributions if "num_workers" not in c.settings]
+        assert len(others) == 8
+        proven.append(any(c.ratio.low > 1 for c in others))
+    assert sum(proven) <= 0.05 * len(proven)
 
 
 def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):

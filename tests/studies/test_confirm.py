@@ -9,7 +9,8 @@ from hotlap.errors import StudyFailed
 from hotlap.job import Job, Window
 from hotlap.settings import Settings
 from objectives import Throughput
-from studies import Budget, Lab, Rounds, confirm
+from studies import Arm, Budget, Confirmed, Lab, Noise, Rounds, confirm
+from studies.power import Power
 
 FAST = Settings(num_workers=4)
 SECOND = Settings(num_workers=1)
@@ -28,6 +29,8 @@ def prove(tmp_path):
         max_rounds=8,
         exceeded=None,
         after_search=False,
+        expected=None,
+        power=None,
         **options,
     ):
         speedups = options.pop("speedups", {})
@@ -40,14 +43,17 @@ def prove(tmp_path):
         folder = tmp_path / f"study-{seed}-{len(list(tmp_path.iterdir()))}"
         job = Job("simulated.workload", window=Window(max_s=1.0))
         lab = Lab(runner, job, folder, Throughput(), seen)
+        known = None
         if after_search:  # then it is known what a trial takes: 5 s here
-            lab.measure("search", BASE, 100)
+            known = lab.measure("search", BASE, 100)
             clock.now = 0
             seen.trials.clear()
+        for name, seconds in (expected or {}).items():  # as a study that goes on knows it
+            lab.expect(seconds, arms[name])
         budget = Budget(budget_s, clock=clock)
         more = {"exceeded": exceeded} if exceeded else {}
         rounds = Rounds(lab, "confirm", budget.left, max_rounds, seed, **more)
-        proof = confirm(rounds, arms)
+        proof = confirm(rounds, arms, known, power)
         return proof, seen.trials, budget
 
     return run
@@ -270,6 +276,51 @@ def test_short_of_time_fewer_arms_get_enough_rounds(prove, budget_s, names):
     assert [arm.name for arm in proof.arms] == names
     if budget_s > 15:
         assert proof.winner.name == "trial 7"
+
+
+@pytest.mark.parametrize(
+    ("gain", "budget_s", "n_arms"),
+    [(None, 65, 2), (0.18, 65, 2), (0.98, 85, 4), (0.98, 65, 3), (0.98, 50, 2)],
+    ids=["nobody knows", "not for sure", "4 rounds", "4 rounds of fewer", "none to spare"],
+)
+def test_more_arms_have_fewer_rounds_where_these_show_so_large_a_gain(
+    prove, gain, budget_s, n_arms
+):
+    """Trials of 5 s, and 4 s are kept for the study's end."""
+    power = None if gain is None else Power(gain, Noise(5, 0.05))
+    speedups = dict.fromkeys(("trial 7", "trial 5", "expert"), 2.67)
+    options = {"speedups": speedups, "process_noise": 0.05, "power": power}
+    proof, _, _ = prove(budget_s=budget_s, after_search=True, **options)
+    assert len(proof.arms) == n_arms
+    assert proof.n_rounds == (budget_s - 4) // (5 * n_arms)
+
+
+def test_a_dear_first_arm_hides_none_of_the_others(prove):
+    """What compiled for two minutes in an earlier session does not fit into 80 s."""
+    options = {"after_search": True, "expected": {"trial 7": 115.0}, "speedups": {"trial 5": 1.3}}
+    proof, trials, _ = prove(budget_s=80, **options)
+    assert [arm.name for arm in proof.arms] == ["baseline", "trial 5", "expert"]
+    assert proof.winner.name == "trial 5" and proof.n_rounds >= 5
+    proof, trials, _ = prove(budget_s=8, **options)  # for one trial beside the baseline's own
+    assert [t.settings for t in trials] == [SECOND] and not proof.uncompared
+    proof, trials, _ = prove(budget_s=4, **options)
+    assert not trials and proof.uncompared.startswith("there was no time to measure anything")
+
+
+def test_with_the_baseline_alone_it_is_measured_again_if_there_is_time(prove):
+    for budget_s, n_rounds in ((4, 0), (7, 1), (60, 2)):
+        options = {"arms": {"baseline": BASE}, "after_search": True}
+        proof, trials, _ = prove(budget_s=budget_s, **options)
+        assert len(trials) == proof.n_rounds == n_rounds and proof.baseline.trials
+        assert not proof.uncompared
+
+
+def test_arms_that_were_refused_before_the_rounds_did_not_end_ill_in_them(prove):
+    arms = {"baseline": BASE, "trial 5": SECOND}
+    proof, _, _ = prove(arms=arms, budget_s=4, after_search=True)
+    refused = Arm("trial 7", FAST, reasons=["its loss is nan"])
+    later = Confirmed(proof.arms, proof.n_rounds, failed=(refused,), n_wanted=proof.n_wanted)
+    assert later.uncompared == "there was no time to measure anything beside the baseline"
 
 
 def test_values_far_apart_have_an_interval_all_the_same():

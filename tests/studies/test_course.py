@@ -138,8 +138,8 @@ def test_before_the_proof_the_noise_is_told_for_the_rounds_that_the_budget_pays(
     for budget_s in (300, 1200):
         session = replay(rate, budget_s=budget_s, process_noise=0.1)
         session.studied()
-        (said,) = [note for note in session.seen.notes if "paired rounds can show" in note]
-        told[budget_s] = int(said.partition("the smallest change that ")[2].split()[0])
+        (said,) = [note for note in session.seen.notes if "paired rounds show" in note]
+        told[budget_s] = int(said.partition(" paired rounds")[0].split()[-1])
     assert told[300] < told[1200] < Plan().max_rounds
 
 

@@ -1,13 +1,15 @@
 """What a gain that the search saw is worth, and what rounds can show of it."""
 
+import math
 import random
 import statistics
 
 import pytest
 
 from studies import Noise
+from studies.arm import log_interval, shared_error
 from studies.noise import WIDE
-from studies.power import Power, expected_gain
+from studies.power import SURELY, Power, expected_gain
 
 
 def test_the_luckiest_of_equal_trials_is_expected_to_bring_little():
@@ -39,3 +41,17 @@ def test_more_arms_need_more_rounds_to_show_the_same():
     assert power.shows(alone, 1) and not power.shows(alone, 3)
     assert power.rounds_for(alone - 1) is None
     assert not Power(0.0, Noise(5, 0.09)).shows(40, 1)
+
+
+@pytest.mark.parametrize("n_rounds", [4, 10])
+def test_what_is_surely_shown_is_shown_in_nearly_all_studies(n_rounds):
+    noise, chance = Noise(5, 0.1), random.Random(0)
+    gain = 1.01 * SURELY * math.log1p(noise.smallest_effect(n_rounds, 2))
+    assert Power(gain, noise).surely_shows(n_rounds, 2)
+    assert not Power(0.98 * gain, noise).surely_shows(n_rounds, 2)
+
+    def shown():
+        logs = [chance.gauss(gain, 0.1 * math.sqrt(2)) for _ in range(n_rounds)]
+        return log_interval([math.exp(x) for x in logs], shared_error(2)).low > 1
+
+    assert sum(shown() for _ in range(400)) / 400 > 0.95
