@@ -47,8 +47,8 @@ def _mapping_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def _gpus(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(gpu, dict) and isinstance(gpu.get("name"), str) and _whole(gpu.get(BYTES))
-        and gpu[BYTES] > 0 for gpu in value
+        isinstance(gpu, dict) and isinstance(gpu.get("name"), str) and BYTES in gpu
+        and (gpu[BYTES] is None or _whole(gpu[BYTES]) and gpu[BYTES] > 0) for gpu in value
     )  # fmt: skip
 
 
