@@ -22,6 +22,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from hotlap import toolchain
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
+from hotlap.device_stalls import DeviceStalls
 from hotlap.device_wait import device_wait
 from hotlap.errors import Diverged, HotlapError, InvalidTrial, NoRoom, chain
 from hotlap.job import EventLog, Job, printable
@@ -130,7 +131,9 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         n_held = len(held.batches)
     n_workers = 0 if job.side == "compute" else settings.num_workers
     cuda = applied.device.type == "cuda"
-    feed = Feed(applied.loader, applied.n_epoch_steps)
+    waits = cuda and job.side == "both" and not isinstance(applied.loader, Resident)
+    stalls = DeviceStalls(applied.device) if waits else None
+    feed = Feed(applied.loader, applied.n_epoch_steps, stalls=stalls)
     timer = WindowTimer(
         feed,
         job.window,

@@ -88,6 +88,7 @@ CHOICES: Kind = (lambda v: v == "auto" or bool(v and isinstance(v, list)), "a li
 BLOCK = {
     "other_cpu_share": NUMBER, "loss": LOSS, "n_ready": WHOLE, "at_step": WHOLE,
     "host_bytes": WHOLE, "open_files": WHOLE, "shared_bytes": WHOLE, "device_bytes": WHOLE,
+    "stalled_s": SECONDS,
 }  # fmt: skip
 ROW = {
     **dict.fromkeys(("startup_s", "compile_s", "epoch_start_s", "warmup_s", "wall_s", "overhead_s",
