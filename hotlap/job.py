@@ -14,6 +14,7 @@ clock in all processes of the machine):
               tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
               side (as the job's), resident (whether one batch lies on the device for good),
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
+    probing   batch_size: what a job of kind "probe" asks about is built, and its steps begin
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe";
               device_uuid
     environment  facts of a full run: versions and device (see hotlap/toolchain.py), and what tells

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from hotlap.apply import Applied
 
 OUT_OF_MEMORY = re.compile(
-    r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory", re.I
+    r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory"
+    r"|_ALLOC(ATION)?_FAILED",  # cuBLAS, cuDNN and their like, which have workspaces of their own
+    re.I,
 )
 SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
 MAX_LINE = 500
@@ -80,6 +82,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
     if job.kind == "probe":
         from hotlap.inspect_workload import facts
 
+        emit("probing", batch_size=workload.batch_size)
         found = facts(workload)
         uuid = toolchain.device_uuid(torch.device(workload.device))
         emit("facts", facts=found, device_uuid=uuid)
