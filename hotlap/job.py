@@ -65,7 +65,8 @@ class Window:
         block_s: About how long one block is; always a whole multiple of `num_workers` steps.
         precision: The window ends when the half width of the rate's 95 % interval is this share.
         max_warmup_s: Warm-up ends here with a warning, settled or not, but not before the first
-            step; the time in which a compiler works is not counted.
+            step, nor before blocks are whole multiples of `num_workers`; the time in which a
+            compiler works is not counted.
         first_step_s: A trial whose first step takes longer has the outcome timeout; where
             `compile_mode` is set, a compiler has more (see runners/silence.py).
         silence_s: So has one which is silent for longer than this between two events.
