@@ -45,7 +45,7 @@ class DeviceStalls:
     def seconds(self) -> float:
         """Of all waits that the device has passed by now; does not wait for it."""
         n = len(self._pairs)
-        while n and not self._pairs[n - 1][1].query():
+        while n and not self._pairs[n - 1][1].query():  # type: ignore[no-untyped-call]
             n -= 1
         for _ in range(n):
             start, end = self._pairs.popleft()
