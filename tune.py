@@ -135,7 +135,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         ]
         known = {**facts, "unreached": unreached}
         knobs, dropped = search_spaces.active(wanted, known, config.numerics, base)
-        for line in [] if told else [*in_script, *dropped]:
+        for line in [] if told else [*in_script, *search_spaces.unanswered(facts), *dropped]:
             observer.note(line)
         space = search_spaces.Space(knobs, base)
         # What the user left out of the space is not the expert's to change either.

@@ -24,6 +24,8 @@ class Block:
         open_files: Open files of the process that has the most.
         shared_bytes: How much more of /dev/shm was in use than at the trial's start.
         device_bytes: Memory that torch's tensors hold on the device.
+        stalled_s: Of `data_wait_s`, seconds in which the device had nothing to do
+            (hotlap/device_stalls.py); None where no device is watched.
     """
 
     steps: int
@@ -38,3 +40,4 @@ class Block:
     open_files: int | None = None
     shared_bytes: int | None = None
     device_bytes: int | None = None
+    stalled_s: float | None = None

@@ -30,6 +30,9 @@ from hotlap.measurement import Block
 CATCHES_UP = 4
 """So often at most a first border in flight is looked for at which the host is ahead."""
 
+CATCHES_UP_BLOCKS = 8.0
+"""And no further one after so many times `block_s`, in which nothing is timed."""
+
 AT_ONCE = 0.01
 """A wait that takes no more than this share of the steps before it is none."""
 
@@ -55,6 +58,7 @@ class Border(NamedTuple):
         loss: Of the last step before it.
         n_samples: Of the step that is queued behind it already; 0 if there is none.
         queued: That step's loss.
+        stalled_s: What the device has stood still in waits until then, None if it is not watched.
     """
 
     at_s: float
@@ -62,6 +66,7 @@ class Border(NamedTuple):
     loss: Any = None
     n_samples: int = 0
     queued: Any = None
+    stalled_s: float | None = None
 
 
 class BlockTimer:
@@ -113,10 +118,10 @@ class BlockTimer:
             InvalidTrial: The loader gives no batch, or its batches have no samples.
         """
         self._synchronize()
-        begin = Border(self._clock(), self._feed.wait_s)
+        begin = self._here()
         n_steps, n_samples, loss = yield from self._train(1, n_steps, unit, begin)
         self._synchronize()
-        end = Border(self._clock(), self._feed.wait_s, loss)
+        end = self._here(loss)
         return self._block(n_steps, n_samples, begin, end, self._feed.n_taken)
 
     def in_flight(self, n_steps: int, unit: int) -> Generator[None, Trained, Block]:
@@ -139,17 +144,20 @@ class BlockTimer:
 
         The device was idle, so that at first it may pass a border while the host still queues the
         step behind it: read then, the clock is late, and the block would seem shorter than it is.
-        Where the host is slower than the device each border is like that, and rightly.
+        Where the host is slower than the device each border is like that, and rightly; so it is
+        where the device waits for batches, which shows at once.
         """
         started_s = self._clock()
         for _ in range(CATCHES_UP):
             _, loss = yield
-            passed = mark(loss)
+            passed, stalled_s = mark(loss), self._feed.stalled_s() or 0.0
             n_samples, queued = yield
             before_s = self._clock()
-            loss = passed()
-            border = Border(self._clock(), self._feed.wait_s, loss, n_samples, queued)
-            if border.at_s - before_s > AT_ONCE * (before_s - started_s):
+            border = self._here(passed(), n_samples, queued)
+            took_s = before_s - started_s
+            ahead = border.at_s - before_s > AT_ONCE * took_s
+            starves = (border.stalled_s or 0.0) - stalled_s > AT_ONCE * took_s
+            if ahead or starves or took_s > CATCHES_UP_BLOCKS * self._block_s:
                 break
         return border
 
@@ -175,8 +183,11 @@ class BlockTimer:
 
     def _queue_behind(self, passed: Callable[[], Any]) -> Generator[None, Trained, Border]:
         n_samples, queued = yield
-        loss = passed()
-        return Border(self._clock(), self._feed.wait_s, loss, n_samples, queued)
+        return self._here(passed(), n_samples, queued)
+
+    def _here(self, loss: Any = None, n_samples: int = 0, queued: Any = None) -> Border:
+        at_s, feed = self._clock(), self._feed
+        return Border(at_s, feed.wait_s, loss, n_samples, queued, feed.stalled_s())
 
     def _block(self, n_steps: int, n_samples: int, begin: Border, end: Border, at: int) -> Block:
         n_samples = int(n_samples)  # a user's count may be a tensor
@@ -189,6 +200,7 @@ class BlockTimer:
         if loss is not None and not math.isfinite(loss):
             raise Diverged(f"the loss became {loss} with these settings")
         feed = self._feed
+        before_s, after_s = begin.stalled_s, end.stalled_s
         return Block(
             n_steps,
             n_samples,
@@ -199,6 +211,7 @@ class BlockTimer:
             # Towards an epoch's end the queue gets shorter because there is no more to ask for.
             feed.n_ready() if feed.n_left() >= self._n_prefetched else None,
             at_step=at,
+            stalled_s=None if before_s is None or after_s is None else after_s - before_s,
             **self._usage(),
         )
 

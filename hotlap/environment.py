@@ -44,10 +44,13 @@ LIBRARY_PATTERNS = {
     "tcmalloc": ("libtcmalloc.so*", "libtcmalloc_minimal.so*"),
 }
 
+ALLOC_CONF = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+"""Two names of one variable: torch 2.9 renamed it, and older releases know the second one only."""
+
 VARIABLES = {
     "omp_wait_policy": ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"),
     "allocator": ("LD_PRELOAD", *GLIBC_KEEP),
-    "cuda_alloc_conf": ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
+    "cuda_alloc_conf": ALLOC_CONF,
 }
 """Setting -> variables without which it is not in force; torch sets thread counts itself, too."""
 
@@ -91,10 +94,20 @@ def variables(settings: Settings, base: Mapping[str, str]) -> dict[str, str]:
         old = base.get("LD_PRELOAD", "")
         new["LD_PRELOAD"] = f"{path}:{old}" if old else path
     if settings.cuda_alloc_conf:
-        # Both names: torch 2.9 renamed the variable and older releases know the old one only.
-        new["PYTORCH_ALLOC_CONF"] = settings.cuda_alloc_conf
-        new["PYTORCH_CUDA_ALLOC_CONF"] = settings.cuda_alloc_conf
+        new |= dict.fromkeys(ALLOC_CONF, settings.cuda_alloc_conf)
     return new
+
+
+def missing(wanted: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Those of the variables that `variables` wants without which a setting is not in force.
+
+    Of the two names in `ALLOC_CONF` one is enough, unless the other one says something else: torch
+    may be the one that reads that.
+    """
+    lacking = {n: value for n, value in wanted.items() if not is_set(n, value, environment)}
+    if any(name in wanted and name not in lacking for name in ALLOC_CONF):
+        return {n: v for n, v in lacking.items() if n not in ALLOC_CONF or n in environment}
+    return lacking
 
 
 def is_set(name: str, value: str, environment: Mapping[str, str]) -> bool:

@@ -17,6 +17,19 @@ from hotlap.queue_depth import ready_batches
 Clock = Callable[[], float]
 
 
+class Stalls(Protocol):
+    """A device that works beside the host, and stands still for some waits (device_stalls.py)."""
+
+    def begin(self) -> None:
+        """A batch is waited for from here on."""
+
+    def end(self) -> None:
+        """It has come."""
+
+    def seconds(self) -> float:
+        """For how long the device has stood still in all waits so far."""
+
+
 class FeedState(Protocol):
     """Where the batches come from, as far as a timer asks.
 
@@ -50,6 +63,9 @@ class FeedState(Protocol):
     def n_left(self) -> float:
         """Batches of the epoch that were not taken yet, ready ones among them; inf if unknown."""
 
+    def stalled_s(self) -> float | None:
+        """Seconds of the waits in which the device stood still, None if no device is watched."""
+
     def restart(self) -> None:
         """Begin a new epoch at the next batch."""
 
@@ -62,6 +78,7 @@ class Feed:
         n_epoch_steps: Batches of an epoch, None if unknown.
         clock: Seconds.
         ready: Batches that an iterator has ready, None if that cannot be told.
+        stalls: Where a device works beside the host, tells which waits it stood still for.
 
     Attributes (beside those of FeedState):
         n_taken_at_end: What `n_taken` will be with the epoch's last batch; -1 if unknown.
@@ -76,10 +93,12 @@ class Feed:
         n_epoch_steps: int | None,
         clock: Clock = time.perf_counter,
         ready: Callable[[Iterator[Any]], int | None] = ready_batches,
+        stalls: Stalls | None = None,
     ) -> None:
         self._loader = loader
         self._clock = clock
         self._ready = ready
+        self._stalls = stalls
         self._iterator: Iterator[Any] = iter(())
         self._n_before = 0  # batches taken before this epoch
         self.now = 0.0
@@ -97,7 +116,10 @@ class Feed:
         """
         # Runs at each step, and a step may take half a millisecond: hardly a line too many.
         clock = self._clock
+        stalls = self._stalls
         start = clock()
+        if stalls is not None:
+            stalls.begin()
         try:
             batch = next(self._iterator)
         except StopIteration:
@@ -105,6 +127,8 @@ class Feed:
         self.n_taken += 1
         self.now = now = clock()
         self.wait_s += now - start
+        if stalls is not None:
+            stalls.end()
         return batch
 
     @property
@@ -115,6 +139,10 @@ class Feed:
     def n_ready(self) -> int | None:
         """Batches ready to be taken, None if that cannot be told."""
         return self._ready(self._iterator)
+
+    def stalled_s(self) -> float | None:
+        """Seconds of the waits in which the device stood still, None if no device is watched."""
+        return None if self._stalls is None else self._stalls.seconds()
 
     def n_left(self) -> float:
         """Batches of the epoch that were not taken yet, ready ones among them; inf if unknown."""

@@ -94,15 +94,11 @@ def _check_environment(settings: Settings, notes: list[Note]) -> None:
     except InvalidTrial as error:
         tell(notes, "allocator", one_line(error))
         return
+    missing = environment.missing(wanted, os.environ)
     for setting, names in environment.VARIABLES.items():
-        missing = [
-            f"{name}={wanted[name]}"
-            for name in names
-            if name in wanted and not environment.is_set(name, wanted[name], os.environ)
-        ]
-        if missing:
+        if lacking := [f"{name}={missing[name]}" for name in names if name in missing]:
             tell(
                 notes,
                 setting,
-                f"it is read when a process starts; start this one with {' '.join(missing)}",
+                f"it is read when a process starts; start this one with {' '.join(lacking)}",
             )

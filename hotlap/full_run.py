@@ -240,9 +240,9 @@ class FullRun:
 
     def _load(self, path: Path) -> None:
         try:
-            state: dict[str, Any] = torch.load(
-                path, map_location=self._applied.device, weights_only=True
-            )
+            # Into host memory: what is loaded into takes its own to its device, and Adam's count of
+            # steps stays where torch reads it at each step without waiting for a device.
+            state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
             self._applied.model.load_state_dict(state["model"])
             self._applied.optimizer.load_state_dict(state["optimizer"])
             if state["scaler"]:  # empty if it was saved without fp16

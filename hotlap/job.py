@@ -14,6 +14,7 @@ clock in all processes of the machine):
               tokens_per_sample, num_workers, n_epoch_steps (null if unknown),
               side (as the job's), resident (whether one batch lies on the device for good),
               notes (settings that could not be put in force: [{"setting":, "reason":}, ...])
+    probing   batch_size: what a job of kind "probe" asks about is built, and its steps begin
     facts     facts: what hotlap/inspect_workload.py says, the answer to a job of kind "probe";
               device_uuid
     environment  facts of a full run: versions and device (see hotlap/toolchain.py), and what tells
@@ -22,7 +23,7 @@ clock in all processes of the machine):
     warmup    a block before the window: like `block`
     warm      warmup_s, reason ("settled", "cap", or "ended" with the script itself), compile_s
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,
-              host_bytes, open_files, shared_bytes, device_bytes
+              host_bytes, open_files, shared_bytes, device_bytes, stalled_s
     timed     compile_s, epoch_start_s, epoch_start_known, epochs_in_blocks, n_epoch_steps
     losses    what hotlap/losses.py says, the answer to a job of kind "losses"; of a script also
               stale (why its imposed workers had something else than the script, or "")
@@ -65,7 +66,8 @@ class Window:
         block_s: About how long one block is; always a whole multiple of `num_workers` steps.
         precision: The window ends when the half width of the rate's 95 % interval is this share.
         max_warmup_s: Warm-up ends here with a warning, settled or not, but not before the first
-            step; the time in which a compiler works is not counted.
+            step, nor before blocks are whole multiples of `num_workers`; the time in which a
+            compiler works is not counted.
         first_step_s: A trial whose first step takes longer has the outcome timeout; where
             `compile_mode` is set, a compiler has more (see runners/silence.py).
         silence_s: So has one which is silent for longer than this between two events.

@@ -211,6 +211,21 @@ def _settle(built: Optimizer, moved: bool) -> None:
     if built.state and moved:
         # Loading puts `step` where the kernel wants it: on the device for fused.
         built.load_state_dict(built.state_dict())
+    if "fused" in built.defaults:
+        _count_on_the_host(built)
+
+
+def _count_on_the_host(built: Optimizer) -> None:
+    """Bring the count of steps to host memory where no kernel of the device reads it.
+
+    A checkpoint of a fused optimizer has it on the device, and loading leaves it there: the other
+    kernels would wait for the device once for each parameter at each step.
+    """
+    for group in built.param_groups:
+        for parameter in () if group.get("fused") or group.get("capturable") else group["params"]:
+            state = built.state.get(parameter)
+            if isinstance(state, dict) and isinstance(count := state.get("step"), torch.Tensor):
+                state["step"] = count.cpu()
 
 
 def _is_like(value: Any, parameter: Any) -> bool:

@@ -182,9 +182,17 @@ class Measurement:
 
     @property
     def data_wait_share(self) -> float:
-        """Share of the window blocked in `next(loader)`, 0..1."""
-        seconds = sum(b.seconds for b in self.blocks)
-        return sum(b.data_wait_s for b in self.blocks) / seconds if seconds else 0.0
+        """Share of the window in which training waited in `next(loader)`, 0..1.
+
+        Where a device works beside the host, only as far as it stood still meanwhile: a host that
+        is ahead of it may wait as long as it likes.
+        """
+        seconds, wait_s = (
+            sum(b.seconds for b in self.blocks),
+            sum(b.data_wait_s for b in self.blocks),
+        )
+        stalled = (b.data_wait_s if b.stalled_s is None else b.stalled_s for b in self.blocks)
+        return min(wait_s, sum(stalled)) / seconds if seconds else 0.0
 
     @property
     def other_cpu_share(self) -> float:

@@ -120,7 +120,7 @@ class Step:
     def _gradients(self, batch: Any) -> torch.Tensor:
         self.optimizer.zero_grad(set_to_none=self.settings.set_to_none)
         parts = self._parts(batch)
-        if self._graphs and len(parts) > 1:
+        if self._graphs and (len(parts) > 1 or not self.settings.set_to_none):
             self._own_gradients()
         total: torch.Tensor | None = None
         for part, share in parts:
@@ -165,7 +165,8 @@ class Step:
         return [(part, self._count(part) / n_samples) for part in cut]
 
     def _own_gradients(self) -> None:
-        # Else .grad would be a CUDA graph's output, which the next micro batch overwrites.
+        # Else .grad would be a CUDA graph's output, which the next micro batch overwrites; so does
+        # the next step where gradients are zeroed and not let go.
         for group in self.optimizer.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None and parameter.requires_grad:

@@ -154,8 +154,12 @@ class WindowTimer:
         start = self._clock()
         warm_up = self._warmup
         reason = "cap"
-        # The first step is start-up, whatever the cap.
-        while not warm_up.blocks or warm_up.worked_s < self._window.max_warmup_s:
+        # Whatever the cap: the first step is start-up, and the window's blocks are whole ones.
+        while (
+            not warm_up.blocks
+            or warm_up.n_next % self._unit
+            or warm_up.worked_s < self._window.max_warmup_s
+        ):
             block = yield from self._timer.drained(warm_up.n_next, self._unit)
             warm_up.add(block)
             self._emit("warmup", **vars(block))

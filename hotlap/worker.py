@@ -22,6 +22,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from hotlap import toolchain
 from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
+from hotlap.device_stalls import DeviceStalls
 from hotlap.device_wait import device_wait
 from hotlap.errors import Diverged, HotlapError, InvalidTrial, NoRoom, chain
 from hotlap.job import EventLog, Job, printable
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from hotlap.apply import Applied
 
 OUT_OF_MEMORY = re.compile(
-    r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory", re.I
+    r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory"
+    r"|_ALLOC(ATION)?_FAILED",  # cuBLAS, cuDNN and their like, which have workspaces of their own
+    re.I,
 )
 SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
 MAX_LINE = 500
@@ -79,6 +82,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
     if job.kind == "probe":
         from hotlap.inspect_workload import facts
 
+        emit("probing", batch_size=workload.batch_size)
         found = facts(workload)
         uuid = toolchain.device_uuid(torch.device(workload.device))
         emit("facts", facts=found, device_uuid=uuid)
@@ -130,7 +134,9 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         n_held = len(held.batches)
     n_workers = 0 if job.side == "compute" else settings.num_workers
     cuda = applied.device.type == "cuda"
-    feed = Feed(applied.loader, applied.n_epoch_steps)
+    waits = cuda and job.side == "both" and not isinstance(applied.loader, Resident)
+    stalls = DeviceStalls(applied.device) if waits else None
+    feed = Feed(applied.loader, applied.n_epoch_steps, stalls=stalls)
     timer = WindowTimer(
         feed,
         job.window,

@@ -60,7 +60,8 @@ def device_bytes(facts: Mapping[str, Any]) -> int | None:
     gpus = facts.get("gpus") or []
     if kind != "cuda" or int(number or 0) >= len(gpus):
         return None
-    return int(gpus[int(number or 0)]["memory_bytes"])
+    own = gpus[int(number or 0)]["memory_bytes"]
+    return None if own is None else int(own)
 
 
 def _device_memory(measurement: Measurement, limit: float, facts: Mapping[str, Any]) -> float:

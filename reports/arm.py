@@ -21,7 +21,8 @@ class Arm:
         speedup: Over the baseline, from paired rounds; None for the baseline itself, and where no
             round could be compared.
         step_time_s: Steady seconds for one optimizer update.
-        data_wait_share: Share of the window blocked in `next(loader)`, 0..1.
+        data_wait_share: Share of the window blocked in `next(loader)`, 0..1; on a CUDA device only
+            while that had nothing to do.
         startup_s: From the trial's start until the first batch.
         compile_s: Compilation and autotuning before the window.
         peak_host_bytes: Peak resident memory of the trial's processes, None if unknown.

@@ -1,7 +1,8 @@
 """GpuWatch: the GPU's own counters while a trial runs, read through NVML by a thread of the tuner.
 
 NVML needs no CUDA context, so the tuner process stays free of one. Without NVML (no GPU, no
-driver, another maker's GPU) there is nothing to read and nothing is said.
+driver, another maker's GPU) there is nothing to read, which the doubt `gpu-unwatched` tells of
+trials that ran on a GPU (studies/window_doubts.py).
 
 Source of the counters and of the throttle bits: NVIDIA's NVML API reference, "Device Queries" and
 "NvmlClocksEventReasons". NVML's power is in milliwatts and its energy in millijoules.
@@ -228,7 +229,7 @@ def _handle(nvml: Any, device: int | str, environment: Mapping[str, str]) -> Any
         if isinstance(wanted, int):
             return _by_index(nvml, wanted, environment.get("CUDA_DEVICE_ORDER", "FASTEST_FIRST"))
         return _by_uuid(nvml, wanted) if wanted else None
-    except nvml.NVMLError:
+    except nvml.NVMLError:  # it does not even count them, or name one
         return None
 
 
@@ -242,21 +243,32 @@ def _by_index(nvml: Any, index: int, order: str) -> Any:
 
 
 def _by_uuid(nvml: Any, beginning: str) -> Any:
-    """The only GPU whose UUID starts with `beginning`, or a slice of one (MIG) by its whole UUID.
+    """The GPU or the slice of one (MIG) with this UUID, or the only GPU whose UUID starts so.
 
     torch writes UUIDs without the "GPU-" or "MIG-" that NVML puts before them.
     """
-    start = "GPU-" + beginning.removeprefix("GPU-")
-    found = [h for h in _all_handles(nvml) if nvml.nvmlDeviceGetUUID(h).startswith(start)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        return None
-    return nvml.nvmlDeviceGetHandleByUUID("MIG-" + beginning.removeprefix("MIG-"))
+    bare = beginning.removeprefix("GPU-").removeprefix("MIG-")
+    for whole in ("GPU-" + bare, "MIG-" + bare):
+        if (handle := _answer(nvml, nvml.nvmlDeviceGetHandleByUUID, whole)) is not None:
+            return handle
+    uuids = [(_answer(nvml, nvml.nvmlDeviceGetUUID, h) or "", h) for h in _all_handles(nvml)]
+    found = [handle for uuid, handle in uuids if uuid.startswith("GPU-" + bare)]
+    return found[0] if len(found) == 1 else None
 
 
 def _all_handles(nvml: Any) -> list[Any]:
-    return [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+    """Of the GPUs that this process may use; NVML counts others, and CUDA does not."""
+    indices = range(nvml.nvmlDeviceGetCount())
+    handles = (_answer(nvml, nvml.nvmlDeviceGetHandleByIndex, i) for i in indices)
+    return [handle for handle in handles if handle is not None]
+
+
+def _answer(nvml: Any, ask: Callable[[Any], Any], of: Any) -> Any:
+    """What NVML answers, or None where it refuses."""
+    try:
+        return ask(of)
+    except nvml.NVMLError:
+        return None
 
 
 def _held(nvml: Any, handle: Any) -> dict[str, Callable[[], float]]:

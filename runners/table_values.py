@@ -47,8 +47,8 @@ def _mapping_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 def _gpus(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(gpu, dict) and isinstance(gpu.get("name"), str) and _whole(gpu.get(BYTES))
-        and gpu[BYTES] > 0 for gpu in value
+        isinstance(gpu, dict) and isinstance(gpu.get("name"), str) and BYTES in gpu
+        and (gpu[BYTES] is None or _whole(gpu[BYTES]) and gpu[BYTES] > 0) for gpu in value
     )  # fmt: skip
 
 
@@ -88,6 +88,7 @@ CHOICES: Kind = (lambda v: v == "auto" or bool(v and isinstance(v, list)), "a li
 BLOCK = {
     "other_cpu_share": NUMBER, "loss": LOSS, "n_ready": WHOLE, "at_step": WHOLE,
     "host_bytes": WHOLE, "open_files": WHOLE, "shared_bytes": WHOLE, "device_bytes": WHOLE,
+    "stalled_s": SECONDS,
 }  # fmt: skip
 ROW = {
     **dict.fromkeys(("startup_s", "compile_s", "epoch_start_s", "warmup_s", "wall_s", "overhead_s",

@@ -85,4 +85,5 @@ def _alone(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def _slowed(block: Mapping[str, Any], factor: float) -> dict[str, Any]:
     slowed = {"data_wait_s": 0.0, **block}
-    return slowed | {key: slowed[key] * factor for key in ("seconds", "data_wait_s")}
+    times = [key for key in ("seconds", "data_wait_s", "stalled_s") if slowed.get(key) is not None]
+    return slowed | {key: slowed[key] * factor for key in times}

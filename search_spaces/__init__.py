@@ -6,6 +6,7 @@ from search_spaces.expert import expert
 from search_spaces.hardware import WORDS, machine_facts, words
 from search_spaces.knob import Knob, When
 from search_spaces.numerics import numerics_class
+from search_spaces.nvml import unanswered
 from search_spaces.refusal import refusal
 from search_spaces.space import Space
 from search_spaces.suggest import grid, params_of, size, suggest
@@ -22,6 +23,7 @@ __all__ = [
     "numerics_class",
     "params_of",
     "refusal",
+    "unanswered",
     "shm_need_bytes",
     "size",
     "suggest",

@@ -8,6 +8,7 @@ CUDA_DEVICE_ORDER=PCI_BUS_ID; on a machine with GPUs of several models CUDA may 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -16,8 +17,9 @@ def nvidia_facts() -> dict[str, Any]:
 
     Returns:
         `gpus`, a list of {index, uuid, name, memory_bytes, capability}, empty without a driver;
-        `nvidia_driver`, its version or None; `nvml_error`, only where a driver is there that
-        does not answer.
+        what it does not answer of a GPU is None, and one that it denies to this process is not in
+        the list, as CUDA does not show it either. `nvidia_driver`, its version or None;
+        `nvml_error`, only where a driver is there that tells of no GPU.
     """
     none: dict[str, Any] = {"gpus": [], "nvidia_driver": None}
     try:
@@ -31,21 +33,57 @@ def nvidia_facts() -> dict[str, Any]:
     except nvml.NVMLError as error:
         return {**none, "nvml_error": str(error)}
     try:
-        handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        uuids = [nvml.nvmlDeviceGetUUID(handle) for handle in handles]
-        chosen = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
-        gpus: list[dict[str, Any]] = []
-        for device in chosen:
-            if isinstance(device, str):  # a slice of a GPU (MIG), known by its UUID
-                handle = nvml.nvmlDeviceGetHandleByUUID(device)
-            else:
-                handle = handles[device]
-            gpus.append(_gpu(nvml, handle, len(gpus)))
-        return {"gpus": gpus, "nvidia_driver": nvml.nvmlSystemGetDriverVersion()}
-    except nvml.NVMLError as error:
-        return {**none, "nvml_error": str(error)}
+        driver = _answer(nvml, nvml.nvmlSystemGetDriverVersion)
+        try:
+            gpus, refused = _visible_gpus(nvml)
+        except nvml.NVMLError as error:
+            gpus, refused = [], str(error)
     finally:
         nvml.nvmlShutdown()
+    silence = {"nvml_error": refused} if refused and not gpus else {}
+    return {"gpus": gpus, "nvidia_driver": driver, **silence}
+
+
+def _visible_gpus(nvml: Any) -> tuple[list[dict[str, Any]], str]:
+    """The visible GPUs that answer, and what NVML says of those that do not, or "".
+
+    Raises:
+        NVMLError: It does not even count them.
+    """
+    handles, refused = [], ""
+    for i in range(nvml.nvmlDeviceGetCount()):
+        try:
+            handles.append(nvml.nvmlDeviceGetHandleByIndex(i))
+        except nvml.NVMLError as error:  # of others, where a container or a job may use some only
+            refused = str(error)
+    uuids = [_answer(nvml, nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles]
+    gpus: list[dict[str, Any]] = []
+    for device in visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES")):
+        if isinstance(device, int):
+            handle = handles[device]
+        else:  # a slice of a GPU (MIG), known by its UUID
+            try:
+                handle = nvml.nvmlDeviceGetHandleByUUID(device)
+            except nvml.NVMLError as error:
+                refused = str(error)
+                continue
+        gpus.append(_gpu(nvml, handle, len(gpus)))
+    return gpus, refused
+
+
+def unanswered(facts: Mapping[str, Any]) -> list[str]:
+    """A sentence, if a study on a CUDA device goes without what NVML tells; else nothing.
+
+    Args:
+        facts: Machine facts and workload facts in one mapping.
+    """
+    error = facts.get("nvml_error")
+    if not error or not str(facts.get("device", "")).startswith("cuda"):
+        return []
+    return [
+        f"the NVIDIA driver's library (NVML) tells of no GPU here: {error}; so nothing is known of "
+        "others on the GPU, or of what holds its clocks down, unless it answers during the trials"
+    ]
 
 
 def visible(uuids: list[str], variable: str | None) -> list[int | str]:
@@ -79,14 +117,22 @@ def visible(uuids: list[str], variable: str | None) -> list[int | str]:
 
 
 def _gpu(nvml: Any, handle: Any, index: int) -> dict[str, Any]:
-    try:
-        capability = ".".join(map(str, nvml.nvmlDeviceGetCudaComputeCapability(handle)))
-    except nvml.NVMLError_NotSupported:  # some drivers do not answer it for a MIG slice
-        capability = None
+    # Some drivers do not answer the last one for a MIG slice, and a GPU that shares the host's
+    # memory has none of its own to tell of.
+    memory = _answer(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    capability = _answer(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
     return {
         "index": index,
-        "uuid": nvml.nvmlDeviceGetUUID(handle),
-        "name": nvml.nvmlDeviceGetName(handle),
-        "memory_bytes": int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
-        "capability": capability,
+        "uuid": _answer(nvml, nvml.nvmlDeviceGetUUID, handle),
+        "name": _answer(nvml, nvml.nvmlDeviceGetName, handle) or "unknown",
+        "memory_bytes": None if memory is None else int(memory.total),
+        "capability": None if capability is None else ".".join(map(str, capability)),
     }
+
+
+def _answer(nvml: Any, ask: Callable[..., Any], *of: Any) -> Any:
+    """What NVML answers, or None where it refuses."""
+    try:
+        return ask(*of)
+    except nvml.NVMLError:
+        return None

@@ -26,7 +26,11 @@ def refusal(settings: Settings, facts: Mapping[str, Any]) -> str:
         settings: What would be tried.
         facts: Machine facts and workload facts in one mapping.
     """
-    return _shared_memory(settings, facts) or _cuda_graphs(settings, facts)
+    return (
+        _shared_memory(settings, facts)
+        or _cuda_graphs(settings, facts)
+        or _attention(settings, facts)
+    )
 
 
 def _shared_memory(settings: Settings, facts: Mapping[str, Any]) -> str:
@@ -50,6 +54,17 @@ def _cuda_graphs(settings: Settings, facts: Mapping[str, Any]) -> str:
     return (
         f"CUDA graphs: compile_mode={settings.compile_mode} replays them, and torch cannot in "
         f"memory of {ASYNC} (pytorch#158641); take another cuda_alloc_conf, or compile_mode=default"
+    )
+
+
+def _attention(settings: Settings, facts: Mapping[str, Any]) -> str:
+    """Some attention kernels take half precision only, which autocast gives them."""
+    full, kernel = facts.get("sdpa_backends_float32"), settings.sdpa_backend
+    if not full or kernel in ("default", *full) or settings.amp != "none":
+        return ""
+    return (
+        f"attention: sdpa_backend={kernel} takes half precision only, and nothing is in it with "
+        f"amp=none; take amp=bf16, or one of sdpa_backend={', '.join(full)}"
     )
 
 

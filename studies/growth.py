@@ -52,7 +52,7 @@ class Limits:
         host_bytes: Host memory that is free while no trial runs.
         open_files: RLIMIT_NOFILE, which is each process's own.
         shared_bytes: Free in /dev/shm while no trial runs.
-        device_bytes: Device memory.
+        device_bytes: All of the device's memory, whoever has some of it.
     """
 
     host_bytes: int | None = None
@@ -122,6 +122,8 @@ class Growth:
     def _room(self) -> str:
         if self.what == "open_files":
             return f"the limit of {self.limit:,} for a process would be reached"
+        if self.what == "device_bytes":
+            return f"the device's {self._amount(self.limit or 0)} would be used up"
         return f"the {self._amount(self.limit or 0)} that are free would be used up"
 
     def _amount(self, value: float) -> str:
@@ -197,6 +199,8 @@ def _growth(
     level = values[-1]
     if what == "host_bytes" and measurement.peak_host_bytes:
         level = measurement.peak_host_bytes  # pages that forked workers share are in it once
+    if what == "device_bytes" and measurement.peak_device_bytes:
+        level = measurement.peak_device_bytes  # between two steps there are no activations
     start = level - per_step * steps[-1]
     at_end = start + per_step * (1000 if n_steps is None else n_steps)
     reached = None if limit is None else max(1, round((limit - start) / per_step))

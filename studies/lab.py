@@ -14,6 +14,7 @@ from hotlap.settings import Settings
 from runners.protocol import Run, Runner
 from studies.compiled import Compiled
 from studies.durations import Durations
+from studies.out_of_memory import out_of_memory
 from studies.protocols import Objective, Observer, Trial
 
 Stop = Callable[[list[float], list[float]], bool]
@@ -61,6 +62,7 @@ class Lab:
         self._durations = Durations()
         self.compiled = Compiled()
         self._spread = 0.0
+        self._batch_size: int | None = None
         self._stage: tuple[str, str] | None = None  # in which nothing has run yet
 
     def facts(self, timeout_s: float) -> dict[str, Any]:
@@ -92,6 +94,10 @@ class Lab:
                 "run; each would take as long, so give the study some thirty times that: "
                 f"budget={30 * max(1.0, timeout_s / 60):.0f}m"
             )
+        sizes = [event["batch_size"] for event in run.events if event["event"] == "probing"]
+        self._batch_size = next(iter(sizes), None)
+        if run.outcome == "oom":
+            raise StudyFailed(self.out_of_memory(run))
         if run.outcome != "ok":
             raise StudyFailed(
                 f"{run.traceback.strip()}\n\n"
@@ -109,6 +115,10 @@ class Lab:
             return self.facts(timeout_s - run.wall_s)
         facts.setdefault("process_start_s", run.process_start_s)  # a recorded table has its own
         return facts
+
+    def out_of_memory(self, run: Run) -> str:
+        """What to say of a run of the user's own settings that had too little memory."""
+        return out_of_memory(run, self._batch_size, self._job.script is not None)
 
     def own_way(
         self, own: dict[str, Any], settings: Mapping[str, Any], fresh: bool = False

@@ -108,6 +108,8 @@ class Search:
         trial = self._measure(kind, settings, self._proposals.ask(settings))
         if trial.ran_out:
             raise StudyFailed(too_late)
+        if trial.run.outcome == "oom":
+            raise StudyFailed(self._lab.out_of_memory(trial.run))
         if trial.run.outcome != "ok":
             raise StudyFailed(
                 f"{trial.run.traceback.strip()}\n\n"

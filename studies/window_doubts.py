@@ -29,6 +29,9 @@ MIB = 1 << 20
 HELD_BYTES = 256 * MIB
 """A CUDA context alone takes more of a GPU's memory than this; an idle GPU has less in use."""
 
+WHO_ELSE = {"gpu_other_processes", "gpu_other_bytes"}
+"""Counters that tell of others on the GPU."""
+
 FEW_BATCHES = 4
 """With fewer steps an epoch is mostly its start."""
 
@@ -67,6 +70,7 @@ def of_trials(trials: Sequence[Watched]) -> list[Doubt]:
         machine_busy,
         gpu_shared,
         clocks_throttled,
+        gpu_unwatched,
         window_too_short,
         short_dataset,
         epoch_start_unknown,
@@ -135,6 +139,27 @@ def clocks_throttled(trials: Sequence[Watched]) -> Doubt | None:
         THROTTLES[name] if known else "the driver does not say which limit it is",
         "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE shows the limits; if the full run will "
         "have the same ones, the figures hold for it",
+    )
+
+
+def gpu_unwatched(trials: Sequence[Watched]) -> Doubt | None:
+    """Nobody told who else was on the GPU, or what held its clocks down."""
+    counters = [t.measurement.gpu for t in trials if t.measurement.peak_device_bytes is not None]
+    unseen = [gpu for gpu in counters if not WHO_ELSE & gpu.keys()]
+    unclocked = [gpu for gpu in counters if "gpu_throttle_share" not in gpu]
+    touched = max(unseen, unclocked, key=len)
+    if not _many(touched, trials):
+        return None
+    shared, clocks = "whether others were on the GPU", "whether a limit held its clocks down"
+    what = [text for text, of in ((shared, unseen), (clocks, unclocked)) if _many(of, trials)]
+    return Doubt(
+        "gpu-unwatched",
+        f"during {_of(touched, trials)} the driver did not tell {' or '.join(what)}; the figures "
+        "hold for whatever there was",
+        "its library (NVML) refuses that in this container or job or does not know it of this "
+        "chip, the package nvidia-ml-py is missing, or the GPU is another maker's",
+        "look beside a study: nvidia-smi -q -d PERFORMANCE,PIDS, on the host where a container "
+        "shows too little",
     )
 
 

@@ -36,12 +36,14 @@ class Row:
         settings: As in a frozen file.
         report: Key of the report (see benchmarks/gpu/look.py) -> a value, or Expected.
         cuda: Whether it needs CUDA.
+        tf32: Whether it needs TF32, which NVIDIA's GPUs have since Ampere.
         cost_s: Seconds that it may take.
     """
 
     settings: Mapping[str, Any]
     report: Mapping[str, Any] = field(default_factory=dict)
     cuda: bool = True
+    tf32: bool = False
     cost_s: float = 15.0
 
     @property
@@ -101,10 +103,10 @@ ROWS = (
         {"layouts": one_has("channels_last")},
     ),
     Row({"float32_matmul_precision": "highest"}, {"matmul_error": below(1e-5)}),
-    Row({"float32_matmul_precision": "high"}, {"matmul_error": above(1e-5)}),
-    Row({"float32_matmul_precision": "medium"}, {"matmul_error": above(1e-5)}),
+    Row({"float32_matmul_precision": "high"}, {"matmul_error": above(1e-5)}, tf32=True),
+    Row({"float32_matmul_precision": "medium"}, {"matmul_error": above(1e-5)}, tf32=True),
     Row({"cudnn_allow_tf32": False}, {"conv_error": below(1e-5)}),
-    Row({"cudnn_allow_tf32": True}, {"conv_error": above(1e-5)}),
+    Row({"cudnn_allow_tf32": True}, {"conv_error": above(1e-5)}, tf32=True),
     Row({"cudnn_benchmark": True, "cudnn_benchmark_limit": 0}),
     Row({"cudnn_benchmark": True, "cudnn_benchmark_limit": 4}),
     Row({"cudnn_deterministic": True}, {"same_gradients": True}),
@@ -120,6 +122,11 @@ ROWS = (
 )
 
 LONG = (
+    Row(
+        {"compile_mode": "reduce-overhead", "set_to_none": False},
+        {"n_graphs": above(0), "replays_graphs": True},
+        cost_s=60,
+    ),
     Row(
         {"compile_mode": "max-autotune"},
         {"n_graphs": above(0), "replays_graphs": True},
@@ -178,7 +185,9 @@ def report_of(
 
 
 def verdict(row: Row, report: Mapping[str, Any]) -> Verdict:
-    """Whether the report says what the row promises."""
+    """Whether the report says what the row promises, if the device can do it at all."""
+    if row.tf32 and not report["tf32"]:
+        return skipped("this device has no TF32 (NVIDIA Ampere and later do)")
     faults = list(report["disagreements"])
     faults += [
         f"{note['setting']}: {note['reason']}"

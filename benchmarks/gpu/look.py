@@ -24,6 +24,7 @@ from hotlap.batches import to_device
 from hotlap.in_force import batch_layouts, disagreements, in_force
 from hotlap.job import write_text
 from hotlap.settings import CUDA_GRAPH_MODES
+from hotlap.toolchain import device_facts
 from hotlap.workload import Workload
 
 BATCH = 32
@@ -139,6 +140,7 @@ def look(applied: Any) -> dict[str, Any]:
     found["layouts"] = [layout for _, layout in batch_layouts(applied, batches[0])]
     found["scales"] = applied.scaler.is_enabled()
     found["trained"] = applied.n_skipped_steps() < N_STEPS
+    found["tf32"] = device_facts(applied.device)["tf32"]
     if cuda:
         with torch.cuda.device(applied.device):  # of the current one torch tells most of it
             found |= _on_cuda(applied, batches[0])

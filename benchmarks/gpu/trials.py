@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,8 +259,12 @@ def _compute_pids() -> set[int]:
     import pynvml as nvml
 
     nvml.nvmlInit()
+    pids: set[int] = set()
     try:
-        handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        return {p.pid for h in handles for p in nvml.nvmlDeviceGetComputeRunningProcesses(h)}
+        for i in range(nvml.nvmlDeviceGetCount()):
+            with suppress(nvml.NVMLError):  # a GPU that is not this process's to use
+                handle = nvml.nvmlDeviceGetHandleByIndex(i)
+                pids |= {p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)}
     finally:
         nvml.nvmlShutdown()
+    return pids

@@ -2,7 +2,8 @@
 
 Everything goes by torch's registered hooks: `step` is never replaced, which would break learning
 rate schedulers. The constructor, and what takes its place where an optimizer is copied or read from
-a file, are replaced only to know that there is a new one.
+a file, are replaced only to know that there is a new one; a GradScaler's `step` only to choose
+before it looks.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from torch.amp.grad_scaler import GradScaler
 from torch.optim import Optimizer
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
@@ -74,6 +76,7 @@ class Optimizers:
         """Replace the constructor and what takes its place, and register the hooks."""
         make: Any = Optimizer.__init__
         restore: Any = Optimizer.__setstate__
+        scaled_step: Any = GradScaler.step
 
         @functools.wraps(make)
         def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
@@ -87,9 +90,19 @@ class Optimizers:
             if not watcher._trying and "param_groups" in vars(self):
                 watcher.take_up(self, sys._getframe(1))
 
+        @functools.wraps(scaled_step)
+        def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            # A scaler asks for the kernel before it calls the step, and leaves the gradients of a
+            # fused one scaled: within that step it would be too late to choose another.
+            if self.is_enabled() and isinstance(optimizer, Optimizer):
+                watcher.take_up(optimizer, sys._getframe(1))
+                watcher._meet(optimizer)
+            return scaled_step(self, optimizer, *args, **kwargs)
+
         watcher = self
         patches.put(Optimizer, "__init__", __init__)
         patches.put(Optimizer, "__setstate__", __setstate__)
+        patches.put(GradScaler, "step", step)
         patches.on_undo(register_optimizer_step_pre_hook(self._before).remove)
         patches.on_undo(register_optimizer_step_post_hook(self._after).remove)
 
@@ -107,6 +120,10 @@ class Optimizers:
         self.take_up(optimizer, frame)  # one that came by a way of its own
         if self.listener is not None:
             self.listener.steps(optimizer)
+        self._meet(optimizer)
+
+    def _meet(self, optimizer: Optimizer) -> None:
+        """It is about to step: the first time, note what it is and choose its kernel."""
         if optimizer in self._known:
             return
         new = OptimizerSeen(

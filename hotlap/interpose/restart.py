@@ -31,8 +31,7 @@ def missing(imposed: Imposed, notes: list[Note]) -> dict[str, str]:
     except InvalidTrial as error:
         tell(notes, "allocator", one_line(error))
         wanted = environment.variables(imposed.without(["allocator"]).alone(), os.environ)
-    present = os.environ
-    return {n: value for n, value in wanted.items() if not environment.is_set(n, value, present)}
+    return environment.missing(wanted, os.environ)
 
 
 def restart(variables: dict[str, str], notes: list[Note]) -> None:

@@ -10,6 +10,7 @@ import torch
 
 from hotlap.block_timer import Trained
 from hotlap.device_mark import DeviceMark
+from hotlap.device_stalls import DeviceStalls
 from hotlap.device_wait import device_wait
 from hotlap.errors import Diverged, InvalidTrial
 from hotlap.feed import FeedState
@@ -102,6 +103,8 @@ class Timer(ScriptFollower):
         """Time the script's own training from here on."""
         alone = self.job.side == "compute"
         n_workers = 0 if loader is None or alone else loader.num_workers
+        if self._device.type == "cuda" and loader is not None and not alone:
+            self.units.taken.stalls = DeviceStalls(self._device)
         self._timer = self._made(self.units.taken, loader, n_workers)
         self._timing = self._timer.run()
         next(self._timing)

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset
 
+from hotlap.feed import Stalls
 from hotlap.interpose.holders import ALONE, n_holders
 from hotlap.queue_depth import ready_batches
 from hotlap.training.pass_size import length
@@ -20,6 +21,7 @@ class Taken:
     Attributes:
         restarts: An epoch cannot be begun on purpose here.
         endless: Whether the pass goes on where an epoch should end.
+        stalls: Where a device works beside the host, told of each wait for a batch that trains.
         wait_s, wait_before_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's.
     """
 
@@ -32,6 +34,7 @@ class Taken:
         self.n_epochs = 0
         self.n_epoch_steps: int | None = None
         self.endless = False
+        self.stalls: Stalls | None = None
         self._n_before = 0
         # Not held: hotlap/interpose/workers.py looks who does, and the end of a loader or a pass
         # would not show.
@@ -47,6 +50,10 @@ class Taken:
         """Batches that the training loader has ready, None if that cannot be told."""
         iterator = self._iterator() if self._iterator is not None else None
         return None if iterator is None else ready_batches(iterator)
+
+    def stalled_s(self) -> float | None:
+        """Seconds of the waits in which the device stood still, None if no device is watched."""
+        return None if self.stalls is None else self.stalls.seconds()
 
     def n_left(self) -> float:
         """Batches that the epoch still has; inf if unknown."""

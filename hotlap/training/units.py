@@ -123,6 +123,8 @@ class Units:
         self._looked = False
         if not self._unit.n_batches:
             self._unit_at = self._asked_at
+        if self.taken.stalls is not None and not self.thread.is_another():
+            self.taken.stalls.begin()
 
     def gives(self, seen: LoaderSeen, loader: Any, iterator: Any, batch: Any) -> None:
         """A batch has come."""
@@ -142,6 +144,8 @@ class Units:
         else:
             self._others.over()
             self._unit.add(unit)
+            if self.taken.stalls is not None and not beside:
+                self.taken.stalls.end()
         self.taken.comes_from(loader, current)
         self.clock.idle = False
 

@@ -24,7 +24,6 @@ NOT_CUDAS = {
     "worker_threads",
     "omp_wait_policy",
     "allocator",
-    "set_to_none",
 }
 """Settings that mean the same on every machine; tests on a CPU try them."""
 
@@ -113,6 +112,26 @@ def test_a_report_as_promised_passes():
 def test_a_report_that_says_otherwise_fails_with_the_reason(values, reason):
     found = verdict(Row({"amp": "bf16"}, {"error": above(1e-5)}), report(**values))
     assert (found.status, found.detail) == ("FAIL", reason)
+
+
+@pytest.mark.parametrize("settings", [
+    {"float32_matmul_precision": "high"},
+    {"float32_matmul_precision": "medium"},
+    {"cudnn_allow_tf32": True},
+])  # fmt: skip
+def test_what_needs_tf32_is_skipped_on_a_device_without_it(settings):
+    (row,) = (row for row in knobs.ROWS if row.settings == settings)
+    exact = {"matmul_error": 1e-7, "conv_error": 1e-7}
+    found = verdict(row, report(**exact, tf32=False))
+    assert (found.status, found.detail) == (
+        "SKIP",
+        "this device has no TF32 (NVIDIA Ampere and later do)",
+    )
+    assert verdict(row, report(**exact, tf32=True)).status == "FAIL"
+
+
+def test_the_report_says_whether_the_device_has_tf32():
+    assert look.look(apply(look.small(), Settings()))["tf32"] is False
 
 
 def test_a_setting_that_is_not_in_force_is_seen():

@@ -6,9 +6,10 @@ import logging
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import hotlap
-from hotlap.kernels import KERNELS, accepted, kernel_arguments
+from hotlap.kernels import KERNELS, accepted, kernel_arguments, leave_to_torch, set_kernel
 from hotlap.settings import Settings
 
 CHOSEN = {
@@ -189,3 +190,22 @@ def test_state_of_a_plain_checkpoint_is_laid_out_as_its_parameter_is(kernel):
     torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)
     (kept,) = built.state.values()
     assert kept["exp_avg"].is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("kernel", ["for_loop", "foreach", "fused", "default"])
+def test_the_count_of_steps_in_a_fused_checkpoint_comes_to_where_the_kernel_reads_it(kernel):
+    """On a device other than the host, of which torch makes tensors without data."""
+    with FakeTensorMode():
+        weight = nn.Parameter(torch.zeros(3, device="cuda"))
+        weight.grad = torch.zeros_like(weight)
+        written = torch.optim.Adam([weight], fused=True)
+        written.step()
+        built = torch.optim.Adam([weight])
+        built.load_state_dict(written.state_dict())
+        assert built.state[weight]["step"].device.type == "cuda"
+        if kernel == "default":
+            leave_to_torch(built)
+        else:
+            set_kernel(built, Settings(optimizer_kernel=kernel), notes=[])
+        on_device = built.state[weight]["step"].device.type == "cuda"
+    assert on_device == (kernel == "fused")

@@ -85,3 +85,22 @@ def test_environment_settings_that_the_process_did_not_start_with_are_noted(monk
     for name, value in zip(names, ("PASSIVE", "0", *2 * [settings.cuda_alloc_conf]), strict=True):
         monkeypatch.setenv(name, value)
     assert apply_process(settings) == []
+
+
+@pytest.mark.parametrize(
+    ("present", "holds"),
+    [
+        ({"PYTORCH_ALLOC_CONF": "a:b"}, True),
+        ({"PYTORCH_CUDA_ALLOC_CONF": "a:b"}, True),  # all that a torch before 2.9 reads
+        ({"PYTORCH_ALLOC_CONF": "a:b", "PYTORCH_CUDA_ALLOC_CONF": "c:d"}, False),
+        ({"PYTORCH_ALLOC_CONF": "c:d", "PYTORCH_CUDA_ALLOC_CONF": "a:b"}, False),
+        ({"PYTORCH_ALLOC_CONF": "c:d"}, False),
+    ],
+)
+def test_one_of_the_allocators_two_names_is_enough(monkeypatch, present, holds):
+    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in present.items():
+        monkeypatch.setenv(name, value)
+    notes = apply_process(Settings(cuda_alloc_conf="a:b"))
+    assert [note["setting"] for note in notes] == ([] if holds else ["cuda_alloc_conf"])

@@ -9,7 +9,7 @@ from small_job import Net, workload
 
 from hotlap.apply import apply
 from hotlap.errors import UserInputError
-from hotlap.full_run import train
+from hotlap.full_run import FullRun, train
 from hotlap.job import EventLog, Job
 from hotlap.settings import Settings
 
@@ -150,3 +150,23 @@ def test_a_session_in_the_middle_of_an_epoch_and_one_with_nothing_to_do_say_what
         train(made, apply(made, Settings()), Job("", run=run), EventLog(tmp_path))
         done = json.loads((tmp_path / "events.jsonl").read_text().splitlines()[-1])
         assert (done["n_session_steps"], done["samples"]) == (n_steps, samples)
+
+
+@pytest.mark.filterwarnings("ignore:.*is a no-op:UserWarning")
+def test_a_run_that_goes_on_keeps_in_host_memory_what_a_new_one_has_there(tmp_path):
+    """Adam's count of steps. The device beside it is "meta", which any machine has."""
+
+    def adam(parameters, **kernel):
+        return torch.optim.Adam(parameters, **kernel)
+
+    full_run(tmp_path, 1, optimizer=adam)
+    made = workload(model=Net().to("meta"), optimizer=adam, device="meta")
+    applied = apply(made, Settings())
+    run = {"epochs": 2, "folder": str(tmp_path), "resume": str(tmp_path / "checkpoint.pt")}
+    FullRun(made, applied, Job("", run=run), EventLog(tmp_path))
+    found = {
+        (name, value.device.type)
+        for state in applied.optimizer.state.values()
+        for name, value in state.items()
+    }
+    assert found == {("step", "cpu"), ("exp_avg", "meta"), ("exp_avg_sq", "meta")}

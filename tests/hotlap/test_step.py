@@ -91,3 +91,40 @@ def test_an_optimizer_that_evaluates_the_loss_itself_is_trained_too():
     assert applied.step(batch) < first
     with pytest.raises(hotlap.errors.InvalidTrial, match="LBFGS"):
         apply(made, Settings(amp="fp16"))
+
+
+class Replayed(torch.autograd.Function):
+    """Its gradient lies in memory of its own, as a CUDA graph's does, which writes there again."""
+
+    memory = torch.empty(3)
+
+    @staticmethod
+    def forward(ctx, weight, x):
+        ctx.save_for_backward(x)
+        return (weight * x).sum()
+
+    @staticmethod
+    def backward(ctx, of_loss):
+        (x,) = ctx.saved_tensors
+        torch.mul(of_loss, x, out=Replayed.memory)
+        return Replayed.memory.detach(), None
+
+
+@pytest.mark.parametrize("set_to_none", [False, True])
+@pytest.mark.parametrize("n", [None, 1])
+def test_no_gradient_lies_where_a_cuda_graph_writes_the_next_one(set_to_none, n):
+    model = nn.Module()
+    model.weight = nn.Parameter(torch.zeros(3))
+    settings = Settings(set_to_none=set_to_none, micro_batch_size=n)
+    step = hotlap.Step(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        lambda model, batch: Replayed.apply(model.weight, batch.mean(0)),
+        settings,
+        "cpu",
+    )
+    step._graphs, step._simple = True, False  # as with compile_mode=reduce-overhead on CUDA
+    batch = torch.arange(6.0).view(2, 3)
+    for _ in range(3):
+        step(batch)
+        assert torch.equal(model.weight.grad, batch.mean(0))

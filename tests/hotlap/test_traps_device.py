@@ -7,6 +7,25 @@ from virtual import BATCH, Loader, World, measure, right, truth, wrong
 from hotlap.job import Window
 
 
+class Stalls:
+    """Waits as the device sees them: it passes what is queued before and after each of them."""
+
+    def __init__(self, device):
+        self.device, self.total_s, self.passed = device, 0.0, []
+
+    def begin(self):
+        self.start = max(self.device.now, self.device.idle_at)
+
+    def end(self):
+        self.passed.append((self.start, max(self.device.now, self.device.idle_at)))
+
+    def seconds(self):
+        while self.passed and self.passed[0][1] <= self.device.now:
+            start, end = self.passed.pop(0)
+            self.total_s += end - start
+        return self.total_s
+
+
 class Device(World):
     """A step takes `host_s` to be queued and `step_s` on the device, beside the host.
 
@@ -19,6 +38,7 @@ class Device(World):
         self.n_ahead = n_ahead
         self.host_s = host_s
         self.idle_at = 0.0
+        self.stalls = Stalls(self)
 
     def step(self, batch):
         self.now = max(self.now, self.idle_at - self.n_ahead * self.step_s)
@@ -81,6 +101,39 @@ def test_a_short_window_begins_when_the_host_is_ahead(step_s, share):
     window = Window(max_s=2.0, precision=0.14, patience_s=8.0)
     found = measure(world, Loader(world, 0.0), window)
     assert found.samples_per_s == right(BATCH / (max(1.0, share) * step_s))
+
+
+@pytest.mark.parametrize("n_ahead", [0, 50])
+def test_a_wait_of_a_host_that_is_ahead_is_no_wait_for_data(n_ahead):
+    # One worker makes a batch in 57 ms, and the device takes 100 ms for a step.
+    world = Device(0.1, 0.001, n_ahead)
+    found = measure(world, Loader(world, 0.057, workers=1))
+    host = sum(block.data_wait_s for block in found.blocks) / sum(b.seconds for b in found.blocks)
+    assert (host > 0.25) == (n_ahead > 0)
+    assert found.data_wait_share < 0.01
+
+
+@pytest.mark.parametrize(("workers", "n_ahead"), [(0, 0), (0, 50), (1, 0), (1, 50)])
+@pytest.mark.parametrize("batch_s", [0.15, 0.4])
+def test_waiting_for_data_is_how_long_the_device_stands_still(workers, n_ahead, batch_s):
+    world = Device(0.1, 0.001, n_ahead)
+    found = measure(world, Loader(world, batch_s, workers))
+    assert found.data_wait_share == pytest.approx(1 - 0.1 / batch_s, abs=0.02)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_first_border_is_looked_for_once_where_the_device_waits_for_batches(workers):
+    world = Device(0.1, 0.005)
+    found = measure(world, Loader(world, 0.3, workers))
+    first = found.blocks[0]
+    assert first.at_step - first.steps - found.warmup[-1].at_step == 1
+
+
+def test_a_first_border_of_long_steps_is_looked_for_some_seconds_at_the_most():
+    world = Device(3.0, 2.9)
+    found = measure(world, Loader(world, 0.0), Window(max_s=20.0))
+    first = found.blocks[0]
+    assert first.at_step - first.steps - found.warmup[-1].at_step <= 3
 
 
 @pytest.mark.parametrize("n_epoch", [5, 40, 130])

@@ -90,6 +90,17 @@ def test_without_a_warm_up_the_first_step_is_left_out_all_the_same():
     assert len(found.warmup) == 1 and found.samples_per_s == right(BATCH / 0.1)
 
 
+@pytest.mark.parametrize("max_warmup_s", [0.0, 0.01])
+@pytest.mark.parametrize("behind", [0.5, 3.0])
+def test_without_a_warm_up_blocks_are_whole_multiples_of_the_workers(max_warmup_s, behind):
+    world = World(0.1, first_step_s=20.0)
+    loader = Loader(world, behind * 8 * 0.1, workers=8, prefetch=2)
+    found = measure(world, loader, Window(max_warmup_s=max_warmup_s), ENDLESS)
+    assert {block.steps % 8 for block in found.blocks} == {0}
+    # What the queue held at first is in the window, and the warm-up that was forbidden is missed.
+    assert found.samples_per_s == pytest.approx(BATCH / (0.1 * max(1.0, behind)), rel=0.1)
+
+
 def test_a_quiet_window_ends_early_and_a_noisy_one_at_its_limit():
     class Noisy(World):
         def step(self, batch):

@@ -36,6 +36,7 @@ class World:
         return 1.0
 
     mark = None
+    stalls = None
 
     def synchronize(self):
         pass
@@ -136,7 +137,8 @@ def measure(
     if side == "compute":
         batches, workers, n_epoch_steps = hold(loader, world.clock), 0, None
         n_held = len(batches.batches)
-    feed = feed_of(batches, n_epoch_steps, world.clock, ready)
+    stalls = world.stalls if in_flight and side == "both" else None
+    feed = feed_of(batches, n_epoch_steps, world.clock, ready, stalls)
     timer = WindowTimer(
         feed,
         window or Window(),

@@ -103,6 +103,32 @@ def test_a_device_is_found_by_its_number_or_its_uuid_and_a_slice_by_its_own(devi
     assert module._handle(Nvml(), device, {}) == handle
 
 
+class Refusing(Nvml):
+    """A third GPU, which is not this process's to use and stands before the others."""
+
+    def nvmlDeviceGetCount(self):
+        return 3
+
+    def nvmlDeviceGetHandleByIndex(self, i):
+        if i == 0:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NO_PERMISSION)
+        return self.uuids[i - 1]
+
+    def nvmlDeviceGetHandleByUUID(self, uuid):
+        if uuid in self.uuids:
+            return uuid
+        return super().nvmlDeviceGetHandleByUUID(uuid)
+
+
+@pytest.mark.parametrize(
+    ("device", "handle"),
+    [(0, "GPU-aa11-22"), (1, "GPU-bb33-44"), (2, None), ("bb33-44", "GPU-bb33-44"),
+     ("GPU-bb", "GPU-bb33-44"), ("GPU-", None), ("cc55-66", "MIG-cc55-66")],
+)  # fmt: skip
+def test_a_gpu_that_is_denied_hides_no_other_and_is_not_counted(device, handle):
+    assert module._handle(Refusing(), device, {}) == handle
+
+
 def test_all_that_is_on_the_gpu_before_a_trial_is_others(monkeypatch):
     monkeypatch.setattr(module, "_nvml", Nvml)
     with GpuWatch() as watch:

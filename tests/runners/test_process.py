@@ -85,6 +85,13 @@ def test_each_failure_has_its_outcome_and_one_readable_line(run, name, outcome, 
     assert "\n" not in found.reason
 
 
+def test_a_probe_tells_the_size_of_a_batch_before_it_may_run_out_of_memory(runner, tmp_path):
+    job = Job("misbehaving.out_of_memory", kind="probe", import_path=(str(HERE),))
+    found = runner.run(job, tmp_path / "probe", lambda event: False, 120)
+    assert found.outcome == "oom"
+    assert [event["batch_size"] for event in found.events if event["event"] == "probing"] == [8]
+
+
 def test_a_failure_brings_the_users_own_traceback(run):
     assert "in raises" in run("raises").traceback
 

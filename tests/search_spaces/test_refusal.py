@@ -45,3 +45,18 @@ def test_what_is_not_known_is_not_refused() -> None:
     settings = Settings(compile_mode="max-autotune", num_workers=4, cuda_alloc_conf=ASYNC)
     assert refusal(settings, {}) == refusal(settings, {"device": "cpu"}) == ""
     assert refusal(Settings(compile_mode="max-autotune"), {"device": "cuda"}) == ""
+
+
+@pytest.mark.parametrize("kernel", ["flash", "cudnn"])
+def test_an_attention_kernel_of_half_precision_is_not_tried_where_nothing_is_in_it(
+    kernel: str,
+) -> None:
+    facts = {**CUDA, "attention": True, "sdpa_backends_float32": ["math", "efficient"]}
+    assert refusal(Settings(sdpa_backend=kernel), facts) == (
+        f"attention: sdpa_backend={kernel} takes half precision only, and nothing is in it with "
+        "amp=none; take amp=bf16, or one of sdpa_backend=math, efficient"
+    )
+    assert refusal(Settings(sdpa_backend=kernel, amp="bf16"), facts) == ""
+    assert refusal(Settings(sdpa_backend="efficient"), facts) == ""
+    assert refusal(Settings(), facts) == ""
+    assert refusal(Settings(sdpa_backend=kernel), CUDA) == ""

@@ -43,6 +43,17 @@ def test_growth_that_the_full_run_has_room_for_is_told_without_an_alarm():
     )
 
 
+def test_device_memory_is_full_when_a_step_at_its_peak_has_no_room():
+    """Between two steps, where blocks are looked at, there are no activations."""
+    seen = trial("device_bytes", lambda n: GIB + MIB * n, peak_device_bytes=6 * GIB)
+    (found,) = growths(seen, 10**6, FREE)
+    assert found.reached_after_steps == 200 + 2 * 1024
+    assert found.sentence == (
+        "device memory grows by 1 MiB a step: the device's 8 GiB would be used up after 2,248 "
+        "steps, and the full run has 1,000,000"
+    )
+
+
 def test_without_the_runs_length_growth_is_told_in_1000_steps():
     (found,) = growths(trial("host_bytes", lambda n: 0.5 * MIB * n), None, FREE)
     assert found.at_end == pytest.approx(500 * MIB)

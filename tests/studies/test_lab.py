@@ -53,6 +53,27 @@ def test_a_workload_that_cannot_be_built_stops_the_study_with_its_own_traceback(
     assert "FileNotFoundError: rows.pt (crash). No trial was run" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("events", "script", "cure"),
+    [
+        ([{"event": "probing", "batch_size": 128}], None, "type model.batch_size=64"),
+        ([{"event": "probing", "batch_size": 1}], None, "only a smaller model would do"),
+        ([], None, "type a smaller size, as model.batch_size=4"),
+        ([], {"target": "train.py"}, "give the script a smaller batch, in its text or by its own"),
+    ],
+)
+def test_a_probe_without_memory_says_what_to_type_and_no_traceback(tmp_path, events, script, cure):
+    words = "OutOfMemoryError: CUDA out of memory"
+    run = Run("oom", Measurement(()), words, "in my_model\n" * 40, tuple(events))
+    job = Job("my_job.make", window=Window(), script=script)
+    lab = Lab(Answers(run), job, tmp_path, Throughput(), Watching())
+    with pytest.raises(StudyFailed) as caught:
+        lab.facts(100)
+    assert "in my_model" not in str(caught.value)
+    assert f"{words}. Nothing else was tried; " in str(caught.value)
+    assert cure in str(caught.value)
+
+
 def test_a_probe_that_the_budget_cuts_off_is_no_fault_of_the_workloads(tmp_path):
     run = Run("timeout", Measurement(()), "no end", "in my_data", wall_s=50.0)
     with pytest.raises(StudyFailed, match="the budget is too short: it left 50 s .* budget=30m"):

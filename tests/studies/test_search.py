@@ -108,6 +108,13 @@ def test_a_failing_baseline_stops_at_once_with_the_users_own_traceback(replay, f
     assert "worker.log" in str(caught.value)
 
 
+def test_a_baseline_without_memory_says_what_to_type_and_no_traceback(replay):
+    with pytest.raises(StudyFailed) as caught:
+        replay(rate, fails=lambda settings: "oom").searched()
+    assert "Traceback" not in str(caught.value)
+    assert "Tried to allocate 20.00 GiB. Nothing else was tried; type" in str(caught.value)
+
+
 def test_a_baseline_that_failed_once_is_measured_again_in_the_next_session(replay):
     with pytest.raises(StudyFailed):
         replay(rate, fails=lambda settings: "crash").searched()

@@ -30,6 +30,7 @@ ODD = {
     "machine-busy": with_blocks(other_cpu_share=0.31),
     "gpu-shared": replace(QUIET, gpu={"gpu_other_processes": 2.0, "gpu_other_bytes": 3.0 * 2**30}),
     "clocks-throttled": replace(QUIET, gpu={"gpu_throttle_share": 0.5}),
+    "gpu-unwatched": replace(QUIET, peak_device_bytes=MIB),
     "window-too-short": queue(4, 2, steps=1),
     "short-dataset": replace(QUIET, epochs_in_blocks=True, n_epoch_steps=10),
     "epoch-start-unknown": replace(QUIET, epoch_start_s=50.0, epoch_start_known=False),
@@ -56,6 +57,22 @@ def test_one_trial_of_many_is_put_right_by_its_repeats(name):
     assert doubts.of_trials(trials(4, 20, ODD[name])) == []
     (alone,) = doubts.of_trials(trials(1, 1, ODD[name]))
     assert "the only run" in alone.sentence
+
+
+@pytest.mark.parametrize(
+    ("gpu", "untold"),
+    [
+        ({}, "whether others were on the GPU or whether a limit held its clocks down"),
+        ({"gpu_throttle_share": 0.0}, "whether others were on the GPU"),
+        ({"gpu_other_processes": 0.0}, "whether a limit held its clocks down"),
+        ({"gpu_throttle_share": 0.0, "gpu_other_bytes": 0.0}, None),
+    ],
+)
+def test_what_nobody_told_of_a_gpu_is_said(gpu, untold):
+    found = doubts.gpu_unwatched(trials(5, 5, replace(QUIET, peak_device_bytes=MIB, gpu=gpu)))
+    assert (found is None) == (untold is None)
+    if found:
+        assert f"the driver did not tell {untold}; the figures" in found.sentence
 
 
 def test_oddities_of_all_kinds_come_together():

@@ -84,6 +84,26 @@ def test_a_scaler_of_the_script_goes_with_an_imposed_fused_kernel(interpose):
     assert torch.allclose(model.weight, plain.weight, atol=1e-5)
 
 
+@pytest.mark.parametrize("kernel", ["default", "for_loop", "foreach", "fused"])
+@pytest.mark.parametrize("unscales", [False, True])
+def test_a_scaler_of_the_script_does_not_meet_the_script_s_own_fused_kernel(
+    interpose, kernel, unscales
+):
+    plain, _ = trained(torch.optim.SGD, n_steps=4)
+    seen = interpose(optimizer_kernel=kernel).seen
+    model, optimizer = trained(torch.optim.SGD, n_steps=0, fused=True)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    for _ in range(4):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.ones(3, 4)).square().sum()).backward()
+        if unscales:
+            scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+    assert torch.allclose(model.weight, plain.weight, atol=1e-5)
+    assert [(o.own_kernel, o.n_steps) for o in seen.optimizers] == [("fused", 4)]
+
+
 def test_with_nothing_imposed_the_groups_are_as_the_script_made_them(interpose):
     _, plain = trained()
     interpose()

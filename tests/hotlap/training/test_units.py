@@ -1,6 +1,7 @@
 """Units on a virtual clock: whatever a script does besides, training time is what training took."""
 
 import math
+from types import SimpleNamespace
 
 from hotlap.training.first_optimizer import MOVED_ON
 from tests.hotlap.training.virtual_script import ASK, BATCH, FORWARD, STEP, UNIT, Loader, Optimizer
@@ -25,6 +26,24 @@ def test_the_start_of_workers_is_the_first_batchs_wait(script):
         script.ends(script.training)
     assert script.seconds == [UNIT + 20, UNIT, UNIT + 20, UNIT]
     assert script.units.taken.wait_s == 4 * ASK + 40
+
+
+def test_who_watches_the_device_is_told_of_the_waits_for_batches_that_train(script):
+    told = []
+    script.begins(script.training)
+    script.train()
+    script.units.taken.stalls = SimpleNamespace(
+        begin=lambda: told.append(script.now),
+        end=lambda: told.append(script.now),
+        seconds=lambda: 5.0,
+    )
+    starts = []
+    for _ in range(2):
+        starts.append(script.now)
+        script.train()
+        script.evaluate(Loader(3))
+    assert told == [starts[0], starts[0] + ASK, starts[1], starts[1] + ASK]
+    assert script.units.taken.stalled_s() == 5.0
 
 
 def test_what_is_done_between_the_making_of_an_iterator_and_its_first_batch_is_no_wait(script):
