@@ -52,13 +52,19 @@ def test_two_answers_of_ten_that_are_far_off_are_seen_at_the_90_percent_quantile
 
 
 def test_windows_are_whole_in_the_fixed_arm_and_the_shortest_in_the_short_one(walks):
-    lengths_s = [
-        [t.end_s - t.start_s for t in walks[arm][0].trials if t.outcome == "ok"]
+    fixed, short = (
+        # The first run of each: which settings the proof runs again is an arm's own affair.
+        {
+            t.settings.key(): t.end_s - t.start_s
+            for t in reversed(walks[arm][0].trials)
+            if t.outcome == "ok"
+        }
         for arm in ("fixed", "short")
-    ]
-    assert all(5 < fixed - short < 7 for fixed, short in zip(*lengths_s, strict=False))
-    ran = {t.settings.key(): t for t in reversed(walks["fixed"][0].trials) if t.outcome == "ok"}
-    assert min(t.end_s - t.start_s for t in ran.values()) > 8.0
+    )
+    both = fixed.keys() & short.keys()
+    assert len(both) > 20 and all(5 < fixed[key] - short[key] < 7 for key in both)
+    assert min(fixed.values()) > 8.0
+
 
 
 def test_the_command_prints_both_comparisons_and_says_that_a_table_is_synthetic(table, capsys):

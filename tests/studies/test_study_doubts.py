@@ -106,6 +106,7 @@ def test_every_doubt_has_a_name_of_its_own():
         "epoch-start-unknown",
         "few-rounds",
         "gpu-shared",
+        "gpu-unwatched",
         "machine-busy",
         "much-left-out",
         "not-settled",
