@@ -74,6 +74,11 @@ def go_on_with(folder: Path) -> str:
     return shlex.join([python(), sys.argv[0], f"resume={folder}"])
 
 
+def begin_with(config: TuneConfig) -> str:
+    """The command that starts such a study anew, in the folder in which this one began."""
+    return shlex.join([python(), sys.argv[0], *(config.words or ["+model=<name>"])])
+
+
 def run_goes_on_with(folder: Path, words: Sequence[str] = ()) -> str:
     """The command that goes on with the full run in `folder`.
 
