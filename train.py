@@ -17,6 +17,7 @@ import yaml
 
 import conf.interrupt  # noqa: F401  before the imports that take long
 from conf.cli import DONE, main
+from conf.hand_on import run_goes_on_with
 from conf.job_key import job_key
 from conf.place import bank_folder, place_of
 from conf.schema import TrainConfig
@@ -98,7 +99,7 @@ def train(config: TrainConfig, text: str) -> int:
 
     def go_on() -> str:
         if (folder / CHECKPOINT).exists():
-            return f"to go on, add resume={shlex.quote(str(folder))}"
+            return f"to go on: {run_goes_on_with(folder, sys.argv[1:] if resume else ())}"
         return f"no checkpoint was saved in {folder}, so there is nothing to go on from"
 
     with held(folder, note, "full run"), reports.run_that_ends(tracker, go_on, tell):
@@ -114,7 +115,11 @@ def train(config: TrainConfig, text: str) -> int:
             if config.frozen and many:
                 progress.note(many)
 
+            saved = False  # by this session, whose checkpoint is one to go on from
+
             def watch(event: dict[str, Any]) -> bool:
+                nonlocal saved
+                saved = saved or event["event"] == "checkpoint"
                 known.update(event.get("facts", {}))
                 if event["event"] == "environment" and config.frozen:
                     for line in differences(config.provenance, known, settings.amp):
@@ -133,6 +138,8 @@ def train(config: TrainConfig, text: str) -> int:
                 return False
 
             done = runner.run(job, folder, watch, math.inf)
+        if done.outcome == "invalid":  # the user's own to mend, and said in a sentence
+            raise UserInputError(f"{done.reason}; {go_on()}" if saved else done.reason)
         if done.outcome != "ok":
             raise HotlapError(
                 f"{done.traceback.strip()}\n\n"

@@ -26,7 +26,13 @@ from typing import TYPE_CHECKING  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
-from conf.hand_on import go_on_with, next_commands, run_words, script_origin  # noqa: E402
+from conf.hand_on import (  # noqa: E402
+    begin_with,
+    go_on_with,
+    next_commands,
+    run_words,
+    script_origin,
+)
 from conf.job_key import study_key  # noqa: E402
 from conf.place import bank_folder, place_of  # noqa: E402
 from conf.recorded import header  # noqa: E402
@@ -114,6 +120,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
         told = studies.knows_facts(folder)  # and so what follows from them, by an earlier session
         facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
+        if told and not runner.recorded:  # a table's workload does not change
+            now = lab.facts(budget.left(), bool(facts.get("fresh")))
+            studies.same_workload(facts, now, begin_with(config))
         objective.learn(facts)
         unreached = facts.pop("unreached", {})
         in_script: list[str] = []

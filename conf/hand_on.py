@@ -74,6 +74,23 @@ def go_on_with(folder: Path) -> str:
     return shlex.join([python(), sys.argv[0], f"resume={folder}"])
 
 
+def begin_with(config: TuneConfig) -> str:
+    """The command that starts such a study anew, in the folder in which this one began."""
+    return shlex.join([python(), sys.argv[0], *(config.words or ["+model=<name>"])])
+
+
+def run_goes_on_with(folder: Path, words: Sequence[str] = ()) -> str:
+    """The command that goes on with the full run in `folder`.
+
+    Args:
+        folder: The full run's.
+        words: What was typed for a session that went on itself: the folder keeps only the words of
+            the first one.
+    """
+    more = [hidden(w) for w in words if w.lstrip("+").partition("=")[0] != "resume"]
+    return shlex.join([python(), sys.argv[0], f"resume={folder}", *more])
+
+
 def next_commands(
     config: TuneConfig, folder: Path, settings: Path, look: str, would_do: str = ""
 ) -> dict[str, str]:

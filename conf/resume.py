@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from conf.assemble import assemble
 from conf.fault import Fault
+from conf.folder_kind import other_kind, within
 from conf.merge import merge
 from conf.place import place_of
 from conf.recorded import is_replay
@@ -39,7 +41,7 @@ def resumed(
         place = place_of(typed)
         folder = place.parent if place.is_file() else place
     except (OSError, ValueError, RuntimeError) as error:
-        return None, [], [_unreadable(Path(typed), error)]
+        return None, [], [_unreadable(Path(typed), error, session.kind)]
     may_change = MAY_CHANGE.get(session.kind, MAY_CHANGE["config"])
     schema = TrainConfig if session.kind == "train" else TuneConfig
     config: DictConfig = OmegaConf.structured(schema)
@@ -50,7 +52,9 @@ def resumed(
     try:
         file = read(path, "config", "")
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return None, [], [*faults, _unreadable(folder, error)]
+        return None, [], [*faults, _unreadable(folder, error, session.kind)]
+    if fault := other_kind(session.kind, file):
+        return None, [], [fault]  # what else is wrong is wrong for a folder of the other kind
     config, more = merge(config, file.values, file.where)
     faults += more
     words = OmegaConf.to_container(config.words, resolve=True)
@@ -84,9 +88,10 @@ def _refused(override: Override, folder: Path, may_change: Sequence[str]) -> Fau
     )
 
 
-def _unreadable(folder: Path, error: Exception) -> Fault:
+def _unreadable(folder: Path, error: Exception, kind: str) -> Fault:
     path = folder / "config.yaml"
     where = shown(path)
+    found: list[Path] = []
     if isinstance(error, yaml.YAMLError):
         what = f"no YAML: {error}"
     elif isinstance(error, UnicodeDecodeError):
@@ -96,10 +101,10 @@ def _unreadable(folder: Path, error: Exception) -> Fault:
         missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
         why = "no config.yaml in it" if missing else getattr(error, "strerror", None) or error
         what = f"{folder} holds nothing to go on with: {why}"
-    return Fault(
-        what=what,
-        where=where,
-        right="the folder that a study or full run wrote; its last lines on the screen name it",
-        cure="resume=<that folder>",
-        key="resume",
-    )
+        found = within(folder, kind) if missing else []
+    right = "the folder that a study or full run wrote; its last lines on the screen name it"
+    cure = "resume=<that folder>"
+    if found:
+        right = f"one of the folders in it, the latest first: {', '.join(map(shown, found))}"
+        cure = shlex.quote(f"resume={shown(found[0])}")
+    return Fault(what=what, where=where, right=right, cure=cure, key="resume")

@@ -7,7 +7,7 @@ here: the tuner writes it, and a full run in a foreign environment reads it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ OF_A_MODEL = "python train.py +model=... settings={path}"
 OF_A_SCRIPT = "python -m hotlap run --settings {path} {script}"
 
 TOP_KEYS = ("settings", "provenance")
+
+CONFIGS = {"search_space": "a study", "checkpoint_every_s": "a full run"}
+"""Whose config.yaml has a key; all its keys would be mistakes in a frozen file."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,13 @@ def load_frozen(path: str | Path) -> Frozen:
     """
     path = Path(path)
     node, values = _read(path)
+    if whose := whose_config(values):
+        frozen = path.with_name("frozen.yaml")
+        there = f"its frozen settings lie beside it: {frozen}"
+        cure = there if frozen.is_file() else "name the frozen.yaml of a study"
+        raise FrozenFileError(
+            f"{path} is the config of {whose} and no frozen settings file; {cure}"
+        )
     wrong = list(_mistakes(node, values))
     if wrong:
         lines = "\n".join(f"  {path}:{line}: {text}" for line, text in sorted(wrong))
@@ -157,6 +167,11 @@ def _read(path: Path) -> tuple[yaml.MappingNode, dict[str, Any]]:
             "indented, lines like `num_workers: 4`"
         )
     return node, values
+
+
+def whose_config(keys: Collection[str]) -> str:
+    """Whose config.yaml has these keys: "a study", "a full run", or "" for nobody's."""
+    return next((whose for key, whose in CONFIGS.items() if key in keys), "")
 
 
 def _mistakes(node: yaml.MappingNode, values: Mapping[str, Any]) -> Iterator[tuple[int, str]]:

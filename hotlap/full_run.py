@@ -30,7 +30,7 @@ from hotlap.batches import tensors
 from hotlap.epoch_seed import begin_epoch
 from hotlap.errors import Diverged, NoBatch, NoRoom, UserInputError
 from hotlap.job import EventLog, Job
-from hotlap.loadable import plain, unreadable, why_unread
+from hotlap.loadable import NO_MEMORY, plain, read, unreadable, why_other
 from hotlap.meter import Meter
 from hotlap.room import no_room, takes_no_more
 from hotlap.stopping import deafen, on_stop
@@ -239,20 +239,21 @@ class FullRun:
         self._meter.begin()
 
     def _load(self, path: Path) -> None:
+        state = read(path)
         try:
-            # Into host memory: what is loaded into takes its own to its device, and Adam's count of
-            # steps stays where torch reads it at each step without waiting for a device.
-            state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
             self._applied.model.load_state_dict(state["model"])
             self._applied.optimizer.load_state_dict(state["optimizer"])
             if state["scaler"]:  # empty if it was saved without fp16
                 self._applied.scaler.load_state_dict(state["scaler"])
             self._position = Position(**state["position"])
-        except Exception as error:
+        except NO_MEMORY:
+            raise
+        except Exception as error:  # also what a model's or an optimizer's own loading raises
             raise UserInputError(
-                f"the checkpoint {path} cannot be loaded into this workload: "
-                f"{why_unread(error)}; resume= needs a checkpoint of the same model"
-            ) from error
+                f"the checkpoint {path} is of another model or optimizer than the workload has "
+                f"now: {why_other(error)}; put them back as they were, or begin a run of its own "
+                "without resume="
+            ) from None
 
 
 def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> None:

@@ -7,14 +7,26 @@ it may hold anything.
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+
+from hotlap.errors import UserInputError
+
+PARTS = ("model", "optimizer", "scaler", "position")
+"""What a run needs of a checkpoint to go on."""
+
+NO_MEMORY = (torch.cuda.OutOfMemoryError, MemoryError)
+"""These say nothing about a checkpoint, and are told as what they are."""
+
+MAX_LINE = 300
 
 PLAIN = (type(None), bool, int, float, str, torch.Tensor, torch.nn.Parameter)
 """Types that are read back whatever they hold."""
@@ -54,13 +66,57 @@ def unreadable(state: Mapping[str, Any]) -> str:
     )
 
 
-def why_unread(error: Exception) -> str:
+def read(path: Path) -> dict[str, Any]:
+    """What the checkpoint of a full run holds, its tensors in host memory.
+
+    What is loaded into takes its own to its device, and Adam's count of steps stays where torch
+    reads it at each step without waiting for a device.
+
+    Raises:
+        UserInputError: It cannot be read, or is of something else.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except NO_MEMORY:
+        raise
+    except Exception as error:  # torch's, pickle's, zipfile's: damaged bytes may raise any
+        raise UserInputError(f"the checkpoint {path} {_why_unread(error)}") from None
+    if lacking := [name for name in PARTS if not isinstance(state, dict) or name not in state]:
+        raise UserInputError(
+            f"{path} is no checkpoint of a full run, for it has no {lacking[0]}; name the one that "
+            "train.py has saved, checkpoint.pt in the run's folder"
+        )
+    return dict(state)
+
+
+def why_other(error: Exception) -> str:
+    """The first thing in which a checkpoint does not fit: torch begins with a line that says none.
+
+    What torch lists in one line, the keys that are missing, may be thousands of characters.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = next((line for line in lines if not line.endswith(":")), type(error).__name__)
+    return first if len(first) <= MAX_LINE else f"{first[:MAX_LINE]}..."
+
+
+def _why_unread(error: Exception) -> str:
     """What kept a checkpoint from being read: torch says it after much else."""
-    text = str(error) or type(error).__name__
-    refused = re.search(r"Unsupported (?:global: GLOBAL|class) (\S+)", text)
-    if refused:
-        return f"it holds a {refused[1]}, which torch.load(weights_only=True) refuses"
-    return text.splitlines()[0]
+    text = str(error)
+    if refused := re.search(r"Unsupported (?:global: GLOBAL|class) (\S+)", text):
+        return (
+            f"cannot be read: it holds a {refused[1]}, which torch.load(weights_only=True) "
+            "refuses; name its class to torch.serialization.add_safe_globals in the module of the "
+            "workload"
+        )
+    # Where a file's end is missing, torch asks for a place before its beginning: EINVAL.
+    if isinstance(error, OSError) and error.errno != errno.EINVAL:
+        return f"cannot be read: {text}"
+    # Of bytes that make no sense to it, torch says at length how to trust them.
+    says = "" if text.startswith("Weights only") or not text else f": {text.splitlines()[0]}"
+    return (
+        f"is damaged ({type(error).__name__}{says}); go on from another one that was kept, "
+        "resume=<its file>, or begin anew without resume="
+    )
 
 
 def _refused(part: Any, at: str) -> Iterator[str]:

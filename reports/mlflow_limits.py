@@ -36,9 +36,9 @@ def tag_text(item: Any) -> str:
     return _short(value(item), MAX_TAG)
 
 
-def note_text(note: str) -> str:
-    """A description in Markdown."""
-    return _short(note, MAX_NOTE)
+def note_text(note: str, limit: int = MAX_NOTE) -> str:
+    """A description in Markdown, of `limit` characters at the most."""
+    return _short(note, limit)
 
 
 def about(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import getpass
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.mlflow_limits import about, key_text, note_text, param_text, tag_text
+from reports.mlflow_limits import MAX_NOTE, about, key_text, note_text, param_text, tag_text
 from reports.mlflow_quiet import quiet
 from reports.text import assignments
 
@@ -27,6 +28,10 @@ KIND = {"mlflow.experimentKind": "custom_model_development"}
 
 NOTE = "mlflow.note.content"
 """The tag that MLflow shows as a run's description, in Markdown."""
+
+STANDS = re.compile(r"^\*\*.*\*\*, a study of hotlap[.:]", re.MULTILINE)
+"""How the sentence begins that says where a study stands; a finished one has a table in its place.
+The other half of it is in reports/tracking.py."""
 
 SHARED = ("workload", "fact.", "version.")
 """How the tags begin that a study shares with its trials."""
@@ -90,6 +95,7 @@ class MlflowRuns:
     def _study_started(self, record: Mapping[str, Any]) -> None:
         run_id = self._study(record)
         note = f"**{record['workload']}**, a study of hotlap. It is not finished yet."
+        note = self._below_the_table(run_id, note)
         shared = self._shared[record["study"]] = about(record)
         self._log(run_id, record, {**shared, NOTE: note})
         self._client.update_run(run_id, status="RUNNING")
@@ -114,13 +120,27 @@ class MlflowRuns:
         run_id = self._study(record)
         tags = {"outcome": record["state"]}
         if "note" in record:
-            tags[NOTE] = record["note"]
+            finished = record["state"] == "finished"
+            note = record["note"]
+            tags[NOTE] = note if finished else self._below_the_table(run_id, note)
         if "changed" in record:
             # Not as parameters: MLflow never changes those, and a resumed study may find better.
             tags["changed"] = assignments(record["changed"])
         self._log(run_id, record, tags)
         self._send_files(run_id, record)
         self._end(run_id, record, record["state"])
+
+    def _below_the_table(self, run_id: str, sentence: str) -> str:
+        """The `sentence` on where a study stands, below the table of an earlier session if any.
+
+        What that has found still holds, whatever becomes of a session that goes on.
+        """
+        described = self._client.get_run(run_id).data.tags.get(NOTE, "")
+        table = STANDS.split(described, maxsplit=1)[0].strip()
+        room = MAX_NOTE - len(sentence) - 2
+        if not table or room <= 0:
+            return sentence
+        return f"{note_text(table, room)}\n\n{sentence}"
 
     def _run_started(self, record: Mapping[str, Any]) -> None:
         run_id = self._full_run(record)

@@ -27,6 +27,7 @@ from studies.prover import PROVE
 from studies.recorder import record
 from studies.reuse import Known, Reuse
 from studies.rounds import Rounds
+from studies.same_workload import same_workload
 from studies.samplers import constraints_of
 from studies.search import Search
 
@@ -74,5 +75,6 @@ __all__ = [
     "offer",
     "proven_before",
     "record",
+    "same_workload",
     "study_name",
 ]

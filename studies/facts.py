@@ -22,6 +22,7 @@ def known_facts(folder: Path, ask: Callable[[], dict[str, Any]]) -> dict[str, An
     """The facts kept in the study's folder, or the answer of `ask`, which is then kept.
 
     A resumed study keeps its facts: ranges come from them, and measured anew they could differ.
+    Whether the workload is still the same is asked all the same (studies/same_workload.py).
     """
     path = folder / FACTS
     if not path.exists():

@@ -65,15 +65,21 @@ class Lab:
         self._batch_size: int | None = None
         self._stage: tuple[str, str] | None = None  # in which nothing has run yet
 
-    def facts(self, timeout_s: float) -> dict[str, Any]:
+    def facts(self, timeout_s: float, fresh: bool = False) -> dict[str, Any]:
         """The workload's facts, asked of a worker, since the tuner never runs user code.
 
         See hotlap/inspect_workload.py for what they are.
+
+        Args:
+            timeout_s: Wall clock that the probe may take.
+            fresh: Whether an earlier probe has found that a script needs interpreters of its own.
 
         Raises:
             UserInputError: The workload's arguments do not fit, such as a folder that is missing.
             StudyFailed: The workload cannot be built, or a step fails: so would every trial.
         """
+        if fresh:
+            self._begin_fresh()
         job = replace(self._job, kind="probe")
 
         def watch(event: dict[str, Any]) -> bool:

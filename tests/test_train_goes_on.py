@@ -1,12 +1,16 @@
 """A full run that goes on, as a user types it: from which checkpoint, and until which limit."""
 
 import json
+import shlex
 import shutil
+import signal
 import subprocess
 import time
 
 import pytest
 
+from tests.conftest import MY_JOB, Typed
+from tests.short_study import MY_CONF
 from tests.test_train import TRAIN, WORDS, Training, checkpoint
 
 pytestmark = pytest.mark.slow
@@ -79,3 +83,43 @@ def test_one_command_at_a_time_trains_in_a_folder_and_a_crash_lets_go_of_it(tmp_
     assert f"another command is at work in {folder}; wait until it has ended" in second.stderr
     assert "or leave out resume= to start a new full run" in second.stderr
     assert "done already" in train(f"resume={folder}", "epochs=1", "max_steps=1")
+
+
+def refused(cwd, *words):
+    """The one sentence with which train.py refuses to go on."""
+    code, out, err = Typed(cwd, *words, entry="train.py").finish()
+    assert code == 2, out + err
+    assert "Traceback" not in out + err and "to go on" not in out + err
+    (line,) = err.strip().splitlines()
+    return line
+
+
+def test_a_changed_model_and_a_damaged_checkpoint_are_one_sentence_each(users_folder, done):
+    done(users_folder, *MY_CONF, "+model=make", *WORDS[1:], "max_steps=3", entry="train.py")
+    (folder,) = users_folder.glob("outputs/make/full-*")
+    job = users_folder / "my_job.py"
+    job.write_text(MY_JOB.replace("Linear(8, 2)", "Linear(8, 4)"))
+    told = refused(users_folder, f"resume={folder}", "max_steps=6")
+    assert f"{folder}/checkpoint.pt is of another model or optimizer than the workload" in told
+    assert "now: size mismatch for weight: copying a param with shape" in told
+    job.write_text(MY_JOB)
+    (folder / "checkpoint.pt").write_bytes(b"")
+    told = refused(users_folder, f"resume={folder}", "max_steps=6")
+    assert f"{folder}/checkpoint.pt is damaged (EOFError" in told and "another model" not in told
+
+
+def test_the_command_after_an_interruption_has_what_was_typed_for_a_run_that_went_on(
+    tmp_path, train
+):
+    train(*WORDS, "max_steps=3", "epochs=2")
+    (folder,) = tmp_path.glob("outputs/digits_mlp/full-*")
+    run = Training(tmp_path, f"resume={folder}", "max_steps=null", "checkpoint_every_s=0.1")
+    run.until("epoch 2/")
+    run.send_signal(signal.SIGINT)
+    rest = " ".join(run.rest().split())
+    assert run.returncode == 130, rest
+    _, _, command = rest.partition("interrupted; to go on: ")
+    words = shlex.split(command)
+    assert words[1].endswith("train.py") and words[2] == f"resume={folder}"
+    assert {"epochs=1000000", "max_steps=null"} <= set(words) and len(words) == len(set(words))
+    assert "done already" in train(*words[2:], "max_steps=1")

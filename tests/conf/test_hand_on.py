@@ -6,6 +6,7 @@ import pytest
 from conf.duration import seconds
 from conf.hand_on import (
     next_commands,
+    run_goes_on_with,
     run_words,
     script_origin,
     script_run,
@@ -104,3 +105,14 @@ def test_a_frozen_file_says_what_its_script_was_overruled_in():
     plain = script_origin(TuneConfig(words=words[1:]))
     assert plain == {"script": "a.py -n"}
     assert script_origin(TuneConfig(words=words, override=["amp"])) == plain | {"override": ["amp"]}
+
+
+def test_a_full_run_goes_on_by_its_folder_and_by_what_was_typed_for_a_later_session(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/my clone/train.py"])
+    folder = Path("outputs/a b/full-1")
+    whole = "python '/my clone/train.py' 'resume=outputs/a b/full-1'"
+    assert run_goes_on_with(folder) == whole
+    words = ["epochs=9", "+resume=earlier.pt", "tracking.uri=http://me:secret@host"]
+    again = run_goes_on_with(folder, words)
+    assert again.startswith(f"{whole} epochs=9 ") and "earlier.pt" not in again
+    assert "host" in again and "secret" not in again

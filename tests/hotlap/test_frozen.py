@@ -178,3 +178,22 @@ def test_reading_a_frozen_file_does_not_import_torch(tmp_path):
     code = f"import sys, hotlap\nhotlap.load({str(tmp_path / 'f.yaml')!r})\n"
     code += "assert not {'torch', 'hydra', 'optuna', 'mlflow'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "whose"),
+    [
+        ("search_space: {}\nbudget: 5m\nsettings: {}\n", "a study"),
+        ("checkpoint_every_s: 300.0\nepochs: 1\nsettings: {}\n", "a full run"),
+    ],
+)
+def test_a_config_is_told_in_one_sentence_with_the_frozen_file_beside_it(tmp_path, text, whose):
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    head = f"{path} is the config of {whose} and no frozen settings file; "
+    for cure in ("name the frozen.yaml of a study", "its frozen settings lie beside it: "):
+        with pytest.raises(FrozenFileError) as caught:
+            load_frozen(path)
+        assert str(caught.value).startswith(head + cure) and "unknown key" not in str(caught.value)
+        dump(tmp_path / "frozen.yaml", WINNER, {})
+    assert str(caught.value).endswith(str(tmp_path / "frozen.yaml"))

@@ -1,6 +1,7 @@
 """A full run goes on from what it has saved, and what it says of a session is that session's."""
 
 import json
+import traceback
 
 import numpy as np
 import pytest
@@ -170,3 +171,37 @@ def test_a_run_that_goes_on_keeps_in_host_memory_what_a_new_one_has_there(tmp_pa
         for name, value in state.items()
     }
     assert found == {("step", "cpu"), ("exp_avg", "meta"), ("exp_avg_sq", "meta")}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda path: path.write_bytes(b""), r"is damaged \(EOFError.*; go on from another one"),
+        (lambda path: path.write_bytes(b"nonsense"), r"is damaged \(UnpicklingError\); go on from"),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-300]),
+            r"is damaged \((OS|Runtime)Error: .*\); go on from another one",
+        ),
+        (
+            lambda path: torch.save({"model": {}}, path),
+            "is no checkpoint of a full run, for it has",
+        ),
+        (lambda path: torch.save([1], path), "is no checkpoint of a full run, for it has no model"),
+    ],
+    ids=["empty", "nonsense", "cut off", "a model alone", "a list"],
+)
+def test_a_checkpoint_that_is_damaged_or_none_is_said_to_be(tmp_path, spoil, told):
+    full_run(tmp_path, 1)
+    spoil(tmp_path / "checkpoint.pt")
+    with pytest.raises(UserInputError, match=told) as caught:
+        full_run(tmp_path, 2)
+    assert "".join(traceback.format_exception(caught.value)).count("Traceback") == 1
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_checkpoint_of_another_model_is_told_with_the_first_thing_that_differs(tmp_path):
+    full_run(tmp_path, 1)
+    with pytest.raises(UserInputError, match="another model or optimizer") as caught:
+        full_run(tmp_path, 2, model=torch.nn.Sequential(*[Net() for _ in range(40)]))
+    assert 'now: Missing key(s) in state_dict: "0.' in str(caught.value)
+    assert "...; put them back" in str(caught.value) and len(str(caught.value)) < 700

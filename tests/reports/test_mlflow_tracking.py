@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from reports.mlflow_tracking import MlflowTracking
 from reports.mlflow_uri import tracking_uri
 from reports.open_tracking import run_that_ends
 from reports.result import write_json
+from reports.table import markdown
 from reports.tracking import ended_record, run_record, study_record, trial_record
 from tests.reports.told import FACTS, TUNED, runs_of, tell_a_study
 
@@ -183,12 +185,58 @@ def test_a_study_that_ended_early_says_so_in_its_description(database, tmp_path)
         assert note == f"**{study}**, a study of hotlap: {state}; class 10 of 10"
 
 
+@pytest.mark.parametrize("state", ["interrupted", "failed"])
+def test_the_table_of_a_finished_study_outlives_a_session_that_ends_early(
+    database, tmp_path, result, state
+):
+    def session(*ends):
+        tracking = MlflowTracking(tmp_path, database)
+        tracking.study_started(study_record("s1", "resnet50", FACTS, {}))
+        seen.append(note(tracking))
+        for end in ends:
+            tracking.study_ended(end, [])
+        seen.append(note(tracking))
+        tracking.close()
+
+    def note(tracking):
+        (run,) = runs_of(tracking.uri)["s1"]
+        return run.data.tags["mlflow.note.content"]
+
+    seen: list[str] = []
+    session(ended_record("s1", "finished", result))
+    table = markdown(result).strip()
+    running = "**resnet50**, a study of hotlap. It is not finished yet."
+    assert seen == [running, table]
+    seen.clear()
+    early = ended_record("s1", state, reason="to go on: resume=there")
+    session(early)
+    session(early)
+    assert seen == [f"{table}\n\n{running}", f"{table}\n\n{early['note']}"] * 2
+    session(ended_record("s1", "finished", result))
+    assert seen[-1] == table
+
+
+def test_a_long_table_leaves_room_for_how_to_go_on(database, tmp_path, result):
+    many = {f"what for {i}": "x" * 600 for i in range(20)}
+    long = ended_record("s1", "finished", replace(result, commands=many))
+    early = ended_record("s1", "interrupted", reason="to go on: resume=there")
+    tracking = MlflowTracking(tmp_path, database)
+    tracking.study_started(study_record("s1", "resnet50", FACTS, {}))
+    for end in (long, early):
+        tracking.study_ended(end, [])
+    tracking.close()
+    (run,) = runs_of(tracking.uri)["s1"]
+    note = run.data.tags["mlflow.note.content"]
+    assert note.startswith("|") and note.endswith("...\n\n" + early["note"])
+    assert len(note) == 5000
+
+
 @pytest.mark.parametrize(
     ("error", "status"), [(ZeroDivisionError, "FAILED"), (KeyboardInterrupt, "KILLED")]
 )
 def test_a_full_run_that_breaks_does_not_run_for_ever(database, tmp_path, error, status):
     tracking = MlflowTracking(tmp_path, database)
-    with pytest.raises(error), run_that_ends(tracking, lambda: "add resume=there"):
+    with pytest.raises(error), run_that_ends(tracking, lambda: "to go on: resume=there"):
         tracking.run_started(run_record("a run", "resnet50", TUNED))
         raise error
     ((run,),) = runs_of(tracking.uri).values()

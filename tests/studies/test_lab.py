@@ -178,7 +178,9 @@ def test_a_script_that_writes_what_torch_reads_first_is_probed_again_and_run_in_
     facts = Lab(runner, job, tmp_path, Throughput(), watching).facts(100)
     assert facts == {"fresh": True, "process_start_s": 0.0}
     assert [job.script["fresh"] for job in runner.jobs] == [False, True]
-    # A resumed study has kept the facts, and asks no probe.
+    # A resumed study has kept the facts, and its probe is fresh at once.
+    Lab(runner, job, tmp_path, Throughput(), watching).facts(100, facts["fresh"])
+    assert [job.script["fresh"] for job in runner.jobs] == [False, True, True]
     lab = Lab(runner, job, tmp_path, Throughput(), watching)
     lab.own_way({}, {}, facts["fresh"])
     assert lab._job.script["fresh"] is True
