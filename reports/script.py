@@ -57,7 +57,8 @@ def found_in_script(
 
 def _own(own: Mapping[str, str], override: Collection[str]) -> list[str]:
     """What it decides itself: a sentence for what stays, one for what trials may overrule."""
-    stays, yields = [], []
+    stays: list[str] = []
+    yields: list[str] = []
     for name, place in own.items():
         if name in OWN:
             wins = any(setting in override for setting in OVERRULED_BY.get(name, ()))
