@@ -32,7 +32,7 @@ def train(config: TrainConfig, text: str) -> int:
     """Do one full run; `text` is its config as YAML. Returns the exit code."""
     import reports
     import search_spaces
-    from hotlap.elsewhere import crowding, differences, made_for
+    from hotlap.elsewhere import crowding, differences, made_for, typed
     from hotlap.errors import HotlapError, UserInputError
     from hotlap.job import Job, write_text
     from hotlap.settings import Settings
@@ -111,8 +111,8 @@ def train(config: TrainConfig, text: str) -> int:
             ProcessRunner(config.runner.preload) as runner,
             reports.TrainingProgress(console, config.epochs, promised) as progress,
         ):
-            many = crowding(settings, config.provenance, machine["cores"], shlex.quote(frozen))
-            if config.frozen and many:
+            how = typed(shlex.quote(config.frozen) if config.frozen else "")
+            if many := crowding(settings, config.provenance, machine["cores"], how):
                 progress.note(many)
 
             saved = False  # by this session, whose checkpoint is one to go on from

@@ -69,6 +69,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
     import reports
     import search_spaces
     import studies
+    from hotlap.errors import UserInputError
     from hotlap.job import Job, Window, write_text
     from hotlap.settings import Settings
     from runners.open_runner import open_runner
@@ -128,7 +129,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         in_script: list[str] = []
         if script is not None:
             seen, scratch = facts.pop("script"), facts.pop("scratch")
-            in_script = [] if told else reports.found_in_script(seen, scratch)
+            found_in = (seen, scratch, config.override)
+            in_script = [] if told else reports.found_in_script(*found_in)
             fresh = facts.pop("fresh", False)  # facts of an earlier version have none
             base = lab.own_way(facts.pop("own_settings"), config.settings, fresh)
         versions = provenance.versions(facts)
@@ -146,6 +148,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         knobs, dropped = search_spaces.active(wanted, known, config.numerics, base)
         for line in [] if told else [*in_script, *search_spaces.unanswered(facts), *dropped]:
             observer.note(line)
+        if not knobs and not config.record:
+            names = list(config.search_space)
+            raise UserInputError(search_spaces.nothing_left(names, dropped, config.numerics))
         space = search_spaces.Space(knobs, base)
         # What the user left out of the space is not the expert's to change either.
         expert = space.nearest(search_spaces.expert(base, facts, config.numerics)[0])
@@ -255,6 +260,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         frozen = studies.freeze(files, name, found.proof, origin, earlier)
         path = frozen.path
         n_outcomes = search.n_outcomes()
+        proven = found.proof.found_better or frozen.kept
+        look = tracker.ui_command()
         result = reports.result_of(
             found,
             expert,
@@ -271,7 +278,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             dropped=tuple(dropped),
             warnings=tuple(studies.doubts_of(found, folder, sum(n_outcomes.values()))),
             wall_s=budget.spent(),
-            commands=next_commands(config, folder, path, tracker.ui_command(), found.would_do),
+            commands=next_commands(config, folder, path, look, found.would_do, proven),
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
             script="" if script is None else shlex.join(run_words(config.words)),

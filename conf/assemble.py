@@ -24,6 +24,7 @@ from conf.merge import merge
 from conf.overrides import apply
 from conf.session import SCHEMAS, Session
 from conf.sources import ConfigFile, shown
+from conf.words import RAW, as_typed
 from hotlap.frozen import compose
 
 UNREADABLE = (UnicodeDecodeError, OSError)
@@ -51,8 +52,9 @@ def assemble(
     faults += more
     known = {*GROUPS["config"], *(name for kind in SCHEMAS.values() for name in _fields(kind))}
     others = known - set(session.groups) - {str(key) for key in config}
+    script = next((as_typed(o) for o in values if o.key_or_group in RAW), "")
     for override in values:
-        faults += apply(config, override, session.groups, others)
+        faults += apply(config, override, session.groups, others, script)
     return config, files, faults
 
 

@@ -14,6 +14,11 @@ from conf.sources import Sources
 NOT_ARGUMENTS = {"model": ("workload", "samples"), "data": ("dataset", "samples")}
 """Keys of `model` and `data` that are no arguments of the function."""
 
+SIZES = ("batch_size", "image_size", "context", "n_layers", "n_heads", "width")
+"""Arguments of our own workloads of which there has to be one at the least."""
+
+OF_OURS = "hotlap.zoo."
+
 HANDED_ON = ("data", "device")
 """Arguments of a workload that come from other keys of the config, where it takes them."""
 
@@ -38,6 +43,7 @@ def faults(config: Common, sources: Sources) -> Iterator[Fault]:
         else:
             takes = found
             yield from _arguments("model", model, takes, sources, given=_given(config))
+            yield from _sizes(model, sources)
             yield from _handed_on(config, takes, sources)
     if data.get("dataset") is not None or set(data) - {"samples"}:
         found = _function("data", "dataset", data, sources)
@@ -136,6 +142,20 @@ def _arguments(
             cure="data=<name>" if choice else f"{part}.{name}=<value>",
             key=f"{part}.{name}",
         )
+
+
+def _sizes(model: dict[str, Any], sources: Sources) -> Iterator[Fault]:
+    """Sizes below 1; of a user's own workload only its batch's, which means the same anywhere."""
+    ours = str(model["workload"]).startswith(OF_OURS)
+    for name in SIZES if ours else SIZES[:1]:
+        value = model.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 1:
+            yield sources.fault(
+                f"model.{name}",
+                what=f"model.{name} is {value}",
+                right="a whole number from 1",
+                cure=f"the command without model.{name}",
+            )
 
 
 def _handed_on(config: Common, takes: Signature, sources: Sources) -> Iterator[Fault]:

@@ -28,7 +28,7 @@ from conf.prepare import Prepared, Request, prepare, structure
 from conf.session import Session
 from conf.sources import shown
 from conf.told import tell
-from conf.words import names_script
+from conf.words import a_bare_script, is_script, names_script
 from hotlap import __version__
 from hotlap.errors import UserInputError
 
@@ -85,7 +85,7 @@ def _main(argv: Sequence[str], primary: str, task: Task) -> int:
     if args.hydra_help or args.shell_completion:
         return _hydra(args, args.overrides, primary)
     program = PROGRAMS[primary]
-    faults = _flag_faults(args, unknown)
+    faults = _flag_faults(args, unknown, primary)
     folder = Path(args.config_dir).expanduser().resolve() if args.config_dir else None
     if folder is not None and not folder.is_dir():
         faults.append(_no_folder(folder))
@@ -146,9 +146,14 @@ def _nothing(config: Any) -> None:
     """Hydra wants a function even where it only shows the config."""
 
 
-def _flag_faults(args: argparse.Namespace, unknown: Sequence[str]) -> list[Fault]:
-    if any(word.startswith("-") for word in unknown) and names_script(args.overrides):
-        return [_before_the_dashes(unknown)]
+def _flag_faults(args: argparse.Namespace, unknown: Sequence[str], primary: str) -> list[Fault]:
+    if any(word.startswith("-") for word in unknown):
+        if names_script(args.overrides):
+            return [_before_the_dashes(unknown)]
+        bare = next((word for word in args.overrides if is_script(word)), "")
+        if bare and primary == "config":  # one mistake: neither the script nor its words are named
+            args.overrides.remove(bare)
+            return [a_bare_script(bare, unknown)]
     flags = [f"--{name.replace('_', '-')}" for name in vars(args) if name != "overrides"]
     found = []
     for index, word in enumerate(unknown):

@@ -92,7 +92,12 @@ def run_goes_on_with(folder: Path, words: Sequence[str] = ()) -> str:
 
 
 def next_commands(
-    config: TuneConfig, folder: Path, settings: Path, look: str, would_do: str = ""
+    config: TuneConfig,
+    folder: Path,
+    settings: Path,
+    look: str,
+    would_do: str = "",
+    proven: bool = True,
 ) -> dict[str, str]:
     """What to type after a study: what for -> command.
 
@@ -102,6 +107,9 @@ def next_commands(
         settings: What it has frozen.
         look: How to look at its trials; empty if there is nothing to look at.
         would_do: A budget that is known to be long enough, as typed; empty for twice the last one.
+        proven: Whether what it has frozen is proven to be faster. A file that is not puts nothing
+            in force on a script, unless the user asked for settings himself: then it has no full
+            run but its own.
     """
     words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
     full_run = script_run(config, settings)
@@ -112,10 +120,9 @@ def next_commands(
     more = " n_trials=null" if config.n_trials else ""
     twice_s = min(2 * seconds(config.budget), MOST_S)
     longer = would_do or f"{typed(round(twice_s, 3))}s"
-    commands = {
-        "full run": full_run,
-        "go on with more time": f"{go_on_with(folder)} budget={longer}{more}",
-    }
+    in_force = proven or not run_words(config.words) or config.settings
+    commands = {"full run": full_run} if in_force else {}
+    commands["go on with more time"] = f"{go_on_with(folder)} budget={longer}{more}"
     if look:
         commands["compare the trials"] = look
     return commands

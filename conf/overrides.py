@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,28 +13,42 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from conf.fault import Fault
+from conf.fault import Fault, nearest
 from conf.merge import Where, merge, no_such_key, unknown
 from conf.words import as_typed, names_script
 from hotlap.settings import NAMES
 
 
 def apply(
-    config: DictConfig, override: Override, groups: Mapping[str, Sequence[str]], others: set[str]
+    config: DictConfig,
+    override: Override,
+    groups: Mapping[str, Sequence[str]],
+    others: set[str],
+    script: str = "",
 ) -> list[Fault]:
     """Put an override of a value into `config` as Hydra does, or say what is wrong with it.
 
-    `others` are words that another entry script knows, to say so.
+    Args:
+        config: What it is put into.
+        override: A value's.
+        groups: The groups, each with its options.
+        others: Words that another entry script knows, to say so.
+        script: The word that names a script of one's own, whose argument may be meant.
     """
     try:
         ConfigLoaderImpl._apply_overrides_to_config([override], config)
         return []
     except (HydraException, OmegaConfBaseException) as error:
-        return _faults(config, override, groups, others) or [_as_hydra_says(override, error)]
+        faults = _faults(config, override, groups, others, script)
+        return faults or [_as_hydra_says(override, error)]
 
 
 def _faults(
-    config: DictConfig, override: Override, groups: Mapping[str, Sequence[str]], others: set[str]
+    config: DictConfig,
+    override: Override,
+    groups: Mapping[str, Sequence[str]],
+    others: set[str],
+    script: str,
 ) -> list[Fault]:
     """Why Hydra refuses `override`, in our words."""
     key, line = override.key_or_group, as_typed(override)
@@ -45,7 +60,11 @@ def _faults(
         names = _names(config, at[:missing])
         may_add = override.is_add() or override.is_force_add() or names is None
         if override.is_delete() or not may_add or unknown(config, at[: missing + 1], where):
-            return [_no_place(at[: missing + 1], at, names or [], groups, others, line)]
+            until = at[: missing + 1]
+            near = nearest(key, [*(names or []), *groups])
+            if script and missing == 0 and key not in NAMES and (key in others or not near):
+                return [_the_scripts(key, script, line)]
+            return [_no_place(until, at, names or [], groups, others, line)]
     elif override.is_add() and not isinstance(override.value(), (dict, list)):
         return [_plus_too_much(key, line)]
     return merge(config, override.value(), says, at)[1]
@@ -86,7 +105,7 @@ def _no_place(
     key = until[0]
     if key in others:
         return Fault(
-            what=f"this script has no '{key}'",
+            what=f"this command has no '{key}'",
             where=where,
             right=f"it has {', '.join(groups)}, and the keys in --help",
             cure=f"the command without {'.'.join(at)}",
@@ -105,6 +124,19 @@ def _no_place(
     fault = no_such_key(until, names, where, rest)
     # Who meant a script has named what is tuned: that no model is there would be the same mistake.
     return replace(fault, key="model") if names_script([fault.cure]) else fault
+
+
+def _the_scripts(key: str, script: str, line: str) -> Fault:
+    """The fault of what is no word of ours, and so probably the argument of a script's own."""
+    _, equals, value = line.partition("=")
+    args = [f"--{key}", *([value] if equals else [])]
+    return Fault(
+        what=f"there is no key '{key}' in the config",
+        where=f"command line: {line}",
+        right="what the script is to get follows a bare --, as one would type it after its name",
+        cure=shlex.join([script, "--", *args]),
+        key=key,
+    )
 
 
 def _plus_too_much(key: str, line: str) -> Fault:

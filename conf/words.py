@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -141,13 +142,30 @@ def _bare(text: str, groups: Mapping[str, Sequence[str]]) -> Fault:
     plus = "+" if group == "model" else ""
     cure = f"{plus}{group}={text.lstrip('+')}" if group else "key=value, such as budget=10m"
     right = f"'{text}' is an option of the group {group}" if group else "a key, = and its value"
-    a_script = not group and os.path.isfile(text)
-    if a_script:
-        right, cure = "a script of your own is named with script=", f"script={text}"
+    if not group and is_script(text):
+        return a_bare_script(text)
     return Fault(
         what=f"'{text}' is not of the form key=value",
         where=f"command line: {text}",
         right=right,
         cure=cure,
-        key="model" if a_script else text,  # that no model is named is the same mistake then
+        key=text,
+    )
+
+
+def is_script(word: str) -> bool:
+    """Whether a word of the command line is a file's name alone."""
+    return "=" not in word and os.path.isfile(word)
+
+
+def a_bare_script(script: str, args: Sequence[str] = ()) -> Fault:
+    """The fault of a script as after `python`, with what was typed as its arguments."""
+    typed = shlex.join([script, *args])
+    right = "a script of your own is named with script="
+    return Fault(
+        what=f"'{typed}' is not of the form key=value",
+        where=f"command line: {typed}",
+        right=f"{right}, and its arguments follow a bare --" if args else right,
+        cure=shlex.join([f"script={script}", *(["--", *args] if args else [])]),
+        key="model",  # that no model is named is the same mistake
     )

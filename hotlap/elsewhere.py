@@ -6,7 +6,7 @@ They still train the same; but other settings may be better there, and nothing w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hotlap.frozen import plain
@@ -82,31 +82,59 @@ def made_for(provenance: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     return " and ".join(found)
 
 
-def crowding(settings: Settings, provenance: Mapping[str, Any], cores: int, path: str) -> str:
+def crowding(
+    settings: Settings,
+    provenance: Mapping[str, Any],
+    cores: int,
+    cure: Callable[[Mapping[str, int]], str],
+) -> str:
     """The sentence for settings that start more than the cores here can run at once, or "".
 
-    On as many cores as they were proven on they are as they should be: samples may wait.
+    Those that a study on as many cores has proven are as they should be: samples may wait. What
+    was typed, or written into a file, nobody has measured.
 
     Args:
         settings: What is going to be in force.
-        provenance: The frozen file's.
+        provenance: The frozen file's; empty without one.
         cores: Usable ones here.
-        path: The frozen file, as it is typed.
+        cure: What to type or to write for these values in place of the settings' own.
     """
     then = _flat(provenance.get("facts") or {}).get("cores")
-    many = {name: getattr(settings, name) or 0 for name in ON_CORES}
+    tuned = provenance.get("tuned")
+    proven = tuned if then == cores and isinstance(tuned, list) else ()
+    many = {name: getattr(settings, name) or 0 for name in ON_CORES if name not in proven}
     many = {name: n for name, n in many.items() if n > cores}
-    if then == cores or not many:
+    if not many:
         return ""
     told = " and ".join(count(n, ON_CORES[name]) for name, n in many.items())
-    chosen = (
-        f"they were chosen for {then}" if then else "nothing says for how many they were chosen"
-    )
-    cure = " ".join(f"settings.{name}={cores}" for name in many)
+    chosen = "nothing says for how many they were chosen"
+    if then:
+        chosen = f"they were chosen for {then}"
+    if then == cores:
+        chosen = "no study has proven that so many pay"
     return (
         f"{told} on {count(cores, 'core')}: {chosen}; unless samples wait for a disk or a network, "
-        f"type settings={path} {cure}, or tune on this machine"
+        f"{cure(dict.fromkeys(many, cores))}, or tune on this machine"
     )
+
+
+def typed(path: str = "") -> Callable[[Mapping[str, int]], str]:
+    """The cure where settings are typed, after those of the file at `path` if there is one."""
+
+    def cure(values: Mapping[str, int]) -> str:
+        words = [f"settings={path}"] if path else []
+        return f"type {' '.join([*words, *(f'settings.{n}={v}' for n, v in values.items())])}"
+
+    return cure
+
+
+def written(path: str) -> Callable[[Mapping[str, int]], str]:
+    """The cure where the file at `path` alone says what is in force."""
+
+    def cure(values: Mapping[str, int]) -> str:
+        return f"write {' and '.join(f'{n}: {v}' for n, v in values.items())} into {path}"
+
+    return cure
 
 
 def _differs(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -24,13 +24,14 @@ from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
 from hotlap.device_stalls import DeviceStalls
 from hotlap.device_wait import device_wait
-from hotlap.errors import Diverged, HotlapError, InvalidTrial, NoRoom, chain
+from hotlap.errors import Diverged, HotlapError, InvalidTrial, NoRoom, UserInputError, chain
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
 from hotlap.progress import listen
 from hotlap.resources import OtherCpu, Usage, peak_host_bytes, shared_memory_hint
 from hotlap.settings import Settings
 from hotlap.sides import compute_nothing, hold
+from hotlap.spoken import count
 from hotlap.window import Feed, WindowTimer, drive
 from hotlap.workload import Workload
 
@@ -78,6 +79,7 @@ def _do(job: Job, emit: EventLog, started: float) -> None:
 
     settings = Settings.from_dict(job.settings)
     apply.apply_process(settings)  # threads and flags, before the workload's own code runs
+    require(job.args.get("device"))
     workload = build(job.workload, job.args)
     if job.kind == "probe":
         from hotlap.inspect_workload import facts
@@ -165,6 +167,31 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         peak_host_bytes=peak_host_bytes(),
         n_skipped_steps=n_skipped,
     )
+
+
+def require(device: Any) -> None:
+    """See that there is the device that was asked for; a workload builds on it as best it can.
+
+    Args:
+        device: The argument of that name, whatever it is; only CUDA's are looked for.
+
+    Raises:
+        UserInputError: It is not here.
+    """
+    if not isinstance(device, str) or device.partition(":")[0] != "cuda":
+        return
+    n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not n_devices:
+        raise UserInputError(
+            f"device={device}: this machine has no usable CUDA device; type device=cpu or leave it "
+            "out"
+        )
+    number = device.partition(":")[2]
+    if number.isdecimal() and int(number) >= n_devices:
+        raise UserInputError(
+            f"device={device}: this machine has {count(n_devices, 'usable CUDA device')}, and the "
+            f"last one is cuda:{n_devices - 1}; type device=cuda:{n_devices - 1} or leave it out"
+        )
 
 
 def build(dotted: str, args: dict[str, Any]) -> Workload:

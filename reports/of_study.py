@@ -14,6 +14,7 @@ from hotlap.settings import Settings
 from reports.arm import Arm
 from reports.contribution import Contribution, Refusal
 from reports.result import Result
+from reports.text import times
 
 
 def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Result:
@@ -31,11 +32,14 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
     return Result(
         baseline=_arm(proof.baseline, proof, timed, found.diagnoses.get("baseline")),
         winner=_arm(best, proof, timed, found.diagnoses.get("winner")),
-        expert=next((_arm(a, proof, timed) for a in proof.arms if a.settings == expert), None),
+        expert=next(
+            (_arm(a, proof, timed) for a in proof.arms if a.settings.key() == expert.key()), None
+        ),
+        no_expert=_no_expert(found, expert),
         contributions=tuple(_contribution(c, proof, timed) for c in found.contributions),
         noise=_capital(
             found.noise.sentence(
-                len(best.ratios(proof.baseline)),
+                0 if best is proof.baseline else len(best.ratios(proof.baseline)),
                 best.n_compared,
                 _doubt(best, proof),
                 proof.found_better,
@@ -49,6 +53,17 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
         objective=objective,
         **more,
     )
+
+
+def _no_expert(found: Any, expert: Settings) -> str:
+    """Why the expert has no row of its own, a sentence; empty if it has one, or if no arm has."""
+    proof = found.proof
+    if expert.key() == proof.baseline.settings.key():
+        return "Expert: the same as the baseline here."
+    if proof.uncompared or proof.arm_of(expert) is not None:
+        return ""
+    seen = f" ({times(found.expert_searched)} in the search)" if found.expert_searched else ""
+    return f"The expert's settings{seen} had no time in the proof."
 
 
 def _arm(arm: Any, proof: Any, timed: bool, diagnosis: Any = None) -> Arm:

@@ -33,6 +33,8 @@ class Result:
             frozen only if its speedup's whole interval lies above 1.0, see `found_better`, and if
             nothing that was proven before is better, see `kept`.
         expert: Settings that an engineer would set by hand; None if they could not be measured.
+        no_expert: Why these have no row of their own, a sentence; empty if they have one, or if a
+            doubt says how they failed.
         frozen: The frozen settings file.
         kept: Whether it holds what an earlier session of the study had proven.
         earlier: What became of that, a sentence; empty if there was nothing, or if a better winner
@@ -66,6 +68,7 @@ class Result:
     baseline: Arm
     winner: Arm
     expert: Arm | None = None
+    no_expert: str = ""
     frozen: Path | None = None
     kept: bool = False
     earlier: str = ""
@@ -99,10 +102,11 @@ class Result:
     def arms(self) -> dict[str, Arm]:
         """The compared arms by their name, in the order of the reports.
 
-        A candidate that did not win is `best tried`; the baseline is not listed twice.
+        A candidate that did not win is `best tried`; the baseline is not listed twice, nor as
+        the expert.
         """
         arms = {"baseline": self.baseline}
-        if self.expert is not None:
+        if self.expert is not None and self.expert.settings.key() != self.baseline.settings.key():
             arms["expert"] = self.expert
         if self.found_better:
             arms["winner"] = self.winner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,34 @@ OWN = {
     "function": "a function that it compiles, with the model in it",
 }
 
+OVERRULED_BY = {
+    "autocast": ("amp",),
+    "scaler": ("amp",),
+    "compile": ("compile_mode",),
+    "deterministic": AGAINST_DETERMINISM,
+}
+"""Settings that `override` names to win over it; what is not here always stays."""
+
 MUCH_BYTES = 1 << 20
 """Less than that nobody has downloaded."""
 
 
-def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list[str]:
+def found_in_script(
+    seen: Mapping[str, Any], scratch: Mapping[str, Any], override: Collection[str] = ()
+) -> list[str]:
     """Sentences about loaders, model, optimizers and what the script decides itself.
 
     Args:
         seen: hotlap.interpose.seen.Seen as plain data.
         scratch: `why_not`, `real` and `written_bytes` of hotlap.scratch.Scratch, and `trackers`.
+        override: Settings that win even over what the script asks for.
     """
     lines = [*_loaders(seen["loaders"])]
     roots = ", ".join(dict.fromkeys(root["name"] for root in seen["roots"]))
     optimizers = ", ".join(one["name"] for one in seen["optimizers"])
     lines.append(f"model {roots or 'not seen'}, optimizer {optimizers or 'not seen'}{_steps(seen)}")
-    own = [f"{OWN[name]} ({_short(place)})" for name, place in seen["own"].items() if name in OWN]
-    if own:
-        lines.append(f"it has {' and '.join(own)}, which {'stay' if own[1:] else 'stays'}")
-    if sets := _sets(seen):
+    lines += _own(seen["own"], override)
+    if sets := _sets(seen, override):
         lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")
     if trackers := scratch.get("trackers"):  # facts of an earlier version have none
         lines.append(
@@ -46,9 +55,29 @@ def found_in_script(seen: Mapping[str, Any], scratch: Mapping[str, Any]) -> list
     return [f"in the script: {line}" for line in lines] + _scratch(scratch)
 
 
-def _sets(seen: Mapping[str, Any]) -> list[str]:
+def _own(own: Mapping[str, str], override: Collection[str]) -> list[str]:
+    """What it decides itself: a sentence for what stays, one for what trials may overrule."""
+    stays: list[str] = []
+    yields: list[str] = []
+    for name, place in own.items():
+        if name in OWN:
+            wins = any(setting in override for setting in OVERRULED_BY.get(name, ()))
+            (yields if wins else stays).append(f"{OWN[name]} ({_short(place)})")
+    lines = []
+    if stays:
+        lines.append(f"it has {' and '.join(stays)}, which {'stay' if stays[1:] else 'stays'}")
+    if yields:
+        words = ",".join(override)
+        lines.append(
+            f"it has {' and '.join(yields)}, which trials may overrule (override=[{words}])"
+        )
+    return lines
+
+
+def _sets(seen: Mapping[str, Any], override: Collection[str]) -> list[str]:
     """What it sets and trials may set otherwise: nothing that its wish for determinism keeps."""
-    kept = AGAINST_DETERMINISM if "deterministic" in seen["own"] else ()
+    determined = AGAINST_DETERMINISM if "deterministic" in seen["own"] else ()
+    kept = [name for name in determined if name not in override]
     return [
         f"{one['name']}={one['value']} ({_short(one['where'])})"
         for one in seen["sets"].values()

@@ -34,8 +34,7 @@ def sentences(result: Result) -> list[str]:
             said.append(result.earlier)
         if result.searched is not None and speedup is not None and result.searched > 1:
             said.append(_searched(result.searched, result.searched_of, speedup.value))
-    if result.noise:
-        said.append(result.noise)
+    said += [text for text in (result.no_expert, result.noise) if text]
     said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
     counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
     n_tried = sum(result.n_outcomes.values())

@@ -112,10 +112,9 @@ class TrainingProgress:
             f"; {trained['samples']} samples after this session's first step at {number(rate)} "
             "samples/s"
         )
-        text = (
-            f"trained {trained['steps']} steps in all{of_session if rate > 0 else ''}, "
-            f"loss {_loss(trained)}"
-        )
+        # A session that had nothing left to train has seen no loss.
+        loss = "" if trained["loss"] is None else f", loss {_loss(trained)}"
+        text = f"trained {trained['steps']} steps in all{of_session if rate > 0 else ''}{loss}"
         self._console.print(text, soft_wrap=True, highlight=False)
         if self._promised and rate > 0:
             low, high = interval or (self._promised, self._promised)

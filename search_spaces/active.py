@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,9 @@ from search_spaces.auto import auto_values
 from search_spaces.hardware import HANGS_ON, MEANING, words
 from search_spaces.knob import AUTO, NUMERICS, Knob, Value, text_of
 from search_spaces.sharing import worker_counts
+
+FEW = 3
+"""So many knobs are named in a sentence; more are counted."""
 
 BECAUSE = {"steady_dataset": "dataset_changes", "any_order": "fixed_order"}
 """Words whose lack a fact explains. What it says is a suspicion, so the user may know better."""
@@ -82,6 +85,29 @@ def active(
         if own := [one for one in refused if one not in shared]:
             doubts.append(f"{name} is searched in part: {_in_words(own)}")
     return list(kept.values()), [*(_gone(names, why) for why, names in gone.items()), *doubts]
+
+
+def nothing_left(knobs: Collection[str], dropped: Collection[str], numerics: str) -> str:
+    """What to say where no knob is active, so that there is nothing but the baseline to measure.
+
+    Args:
+        knobs: The names of those that were wanted.
+        dropped: Why each was left out, as `active` says it.
+        numerics: The most that tuning may change.
+    """
+    if not knobs:
+        return (
+            "search_space holds no knob, so there is nothing to search; name some, or leave it out"
+        )
+    which = f" ({', '.join(knobs)})" if len(knobs) <= FEW else f", {len(knobs)} knobs,"
+    forbidden = [f"numerics={numerics} forbids" in line for line in dropped]
+    who = f"numerics={numerics} leaves" if all(forbidden) else "this machine and workload leave"
+    wider = "more of it with search_space="
+    if any(forbidden):
+        wider = f"the command without numerics={numerics}, or {wider}"
+    return (
+        f"{who} nothing of the search space{which} to search, so nothing was measured; type {wider}"
+    )
 
 
 def _in_words(refused: Iterable[tuple[str, str]]) -> str:

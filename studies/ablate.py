@@ -45,8 +45,8 @@ MAX_ROUNDS = 6
 
 
 UNSEEN = (
-    "the best settings are not taken apart: no rounds that there is time for would show which of "
-    "them brings what all of them seem to bring; the proof makes more of the time"
+    "the best settings are not taken apart: in the time that is left no rounds could show what "
+    "each of them brings"
 )
 
 

@@ -108,7 +108,7 @@ class Course:
             if again is not None and again.again:
                 return again
         if first is not None:
-            self._warn_if_short(first.run.wall_s)
+            self._warn_if_short(first.run.wall_s, expert.key() == base.key())
             if again is None and self._is_hopeless(base, expert):
                 return self._compared(base, expert, first)
         if not self._search.has_done(self._plan.n_trials):
@@ -149,6 +149,7 @@ class Course:
             unchecked,
             None if again is None else again.again,
             self._would_do,
+            self._ratio(expert, base),
         )
 
     def _is_hopeless(self, base: Settings, expert: Settings) -> bool:
@@ -220,10 +221,13 @@ class Course:
             unchecked=refused[1],
         )
 
-    def _warn_if_short(self, trial_s: float) -> None:
-        """Now that it is known what a trial takes."""
-        budget, plan = self._budget, self._plan
-        asked = (plan.n_trials, plan.max_rounds)
+    def _warn_if_short(self, trial_s: float, no_expert: bool) -> None:
+        """Now that it is known what a trial takes, and that no more can be tried than there is."""
+        budget, plan, size = self._budget, self._plan, self._space.size
+        if size < 2:
+            return
+        n_trials = size + no_expert  # the expert is counted, be it the baseline
+        asked = (min(n_trials, plan.n_trials or n_trials), plan.max_rounds)
         if short := too_short(budget.seconds, budget.spent(), trial_s, PROVE, *asked):
             self._would_do = short.would_do
             self._observer.note(short.sentence)
@@ -275,13 +279,16 @@ class Course:
     ) -> tuple[float | None, str]:
         """The search's own speedup of the best that was tried, and whose that is if another's."""
         tried, of = proof.best_tried, ""
-        value, level = self._search.value_of(tried.settings), self._search.value_of(base)
-        if not value and ablation is not None and tried.settings.key() == ablation.left.key():
-            value = self._search.value_of(ablation.whole)  # what is left of it was never a trial
+        ratio = self._ratio(tried.settings, base)
+        if not ratio and ablation is not None and tried.settings.key() == ablation.left.key():
+            ratio = self._ratio(ablation.whole, base)  # what is left of it was never a trial
             of = next(iter(self._search.best(1)), "")
-        if not value or not level or tried is proof.baseline:
-            return None, ""
-        return (value / level) ** self._lab.sign, of
+        return (None, "") if not ratio or tried is proof.baseline else (ratio, of)
+
+    def _ratio(self, settings: Settings, base: Settings) -> float | None:
+        """How many times better than the baseline the search measured them; None if it did not."""
+        value, level = self._search.value_of(settings), self._search.value_of(base)
+        return (value / level) ** self._lab.sign if value and level else None
 
     def _of_rounds(self, baseline: Arm) -> list[Repeat]:
         """The baseline's runs in the confirm rounds, without one of before that stands for them."""

@@ -82,7 +82,8 @@ class Diagnosis:
 
         "both" if their intervals overlap and they are of one size, "neither" if training is far
         below both: they take turns or compete for the same cores. With one side known it is that
-        one if training comes near it; else the other, which cannot be told from competition.
+        one if training comes near it, and the other, which cannot be told from competition, if
+        training is far below it; in between nobody knows.
         """
         if self._impossible:
             return "unknown"
@@ -144,8 +145,21 @@ class Diagnosis:
 
     def _loses_to_data(self, compute: Rate) -> bool:
         """Whether training is far below the model alone, and may owe it to the loader."""
-        may_owe = self.num_workers > 0 or self.waits > 1 - NEAR
-        return may_owe and self._far_below(compute)
+        return self._may_owe_to_data and self._far_below(compute)
+
+    @property
+    def _may_owe_to_data(self) -> bool:
+        """Whether the loader can cost training any speed worth a word."""
+        return self.num_workers > 0 or self.waits > 1 - NEAR
+
+    def _is_near(self, side: Rate) -> bool:
+        return self.together.value >= NEAR * side.value
+
+    @property
+    def _or_both(self) -> str:
+        if self.num_workers == 0:
+            return ", or the two take turns"
+        return f", or {self._why_neither()}"
 
     def _why_neither(self) -> str:
         if self.num_workers == 0:
@@ -157,9 +171,13 @@ class Diagnosis:
 
     def _by_one_side(self) -> Binding:
         if self.compute is not None:
-            return "data" if self._loses_to_data(self.compute) else "compute"
+            if not self._may_owe_to_data or self._is_near(self.compute):
+                return "compute"
+            return "data" if self._far_below(self.compute) else "unknown"
         if self.loader is not None:
-            return "compute" if self._far_below(self.loader) else "data"
+            if self._is_near(self.loader):
+                return "data"
+            return "compute" if self._far_below(self.loader) else "unknown"
         return "unknown"
 
     def _sentence_by_one_side(self) -> str:
@@ -169,13 +187,15 @@ class Diagnosis:
         )
         known = {"loader": self.loader, "compute": self.compute}
         alone = next((f"{_rate(rate)}" for rate in known.values() if rate is not None), "")
-        if self.binding == "unknown":
+        if not alone:
             return f"nobody knows which side binds: {missing}"
         who = "the model" if self.compute is not None else "the loader"
-        return (
-            f"{self.binding}-bound: {_rate(self.together)} samples/s together, {who} alone "
-            f"{alone}; {missing}"
-        )
+        rates = f"{_rate(self.together)} samples/s together, {who} alone {alone}; {missing}"
+        if self.binding == "unknown":
+            return f"which side binds is not known: {rates}"
+        # What training lacks to the one known side, the other one takes, or both do by turns.
+        by_the_other = self.binding == ("data" if self.compute is not None else "compute")
+        return f"{self.binding}-bound{self._or_both if by_the_other else ''}: {rates}"
 
 
 def diagnose(
@@ -213,7 +233,7 @@ def diagnose(
         found["loader"],
         found["compute"],
         reasons,
-        together.num_workers,
+        0 if together.resident else together.num_workers,  # which a resident batch asks nothing
         _n_cores(),
         shares_cores,
         together.data_wait_share,

@@ -93,6 +93,11 @@ def no_baseline(budget_s: float, spent_s: float, left_s: float, prove: float) ->
     )
 
 
+def as_typed(budget_s: float) -> str:
+    """The shortest of `BUDGETS` with so many seconds, as typed after `budget=`."""
+    return next((words for seconds, words in BUDGETS if seconds >= budget_s), BUDGETS[-1][1])
+
+
 def _told(budget_s: float) -> str:
     return f"budget={typed(round(budget_s, 3))}s"
 

@@ -32,6 +32,7 @@ class Found:
         again: Whether the bank's settings have proven themselves again; None if it had none, or if
             the rounds do not tell (see studies/again.py).
         would_do: A budget that is long enough, as typed; empty if this one was.
+        expert_searched: As `searched`, for the expert's settings.
     """
 
     proof: Confirmed
@@ -47,6 +48,7 @@ class Found:
     unchecked: str = ""
     again: bool | None = None
     would_do: str = ""
+    expert_searched: float | None = None
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:

@@ -47,7 +47,7 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
         said.append(two_modes(slow, fast, _slow_share(found), wait if wait != "default" else ""))
     if proof.found_better:
         said.append(wide_interval("the winner", speedup, proof.n_rounds, again))
-    else:
+    elif proof.n_wanted or len(proof.arms) > 1 or proof.failed:  # there was something to prove
         value = speedup.value if best is not baseline and not best.reasons else 0.0
         said.append(few_rounds(proof.n_rounds, best.name, value, again, proof.capped))
     said += [*_growth(found), *_unchecked(found, folder), *_could_not_win(found)]

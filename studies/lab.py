@@ -14,6 +14,7 @@ from hotlap.settings import Settings
 from runners.protocol import Run, Runner
 from studies.compiled import Compiled
 from studies.durations import Durations
+from studies.enough import as_typed
 from studies.out_of_memory import out_of_memory
 from studies.protocols import Objective, Observer, Trial
 
@@ -97,8 +98,8 @@ class Lab:
             raise StudyFailed(
                 f"the budget is too short: it left {timeout_s:.0f} s for the probe, which builds "
                 "the workload and does a few steps, and these did not end by then. No trial was "
-                "run; each would take as long, so give the study some thirty times that: "
-                f"budget={30 * max(1.0, timeout_s / 60):.0f}m"
+                "run; each would take at least as long, so give the study some thirty times that: "
+                f"budget={as_typed(30 * timeout_s)}"
             )
         sizes = [event["batch_size"] for event in run.events if event["event"] == "probing"]
         self._batch_size = next(iter(sizes), None)

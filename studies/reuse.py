@@ -63,8 +63,9 @@ class Known:
             )
         if not (n := len(self.start())):
             return ""
-        count = "one settings value" if n == 1 else f"{n} settings"
-        return f"the bank has nothing for this very study; {count} of similar ones start the search"
+        one = "one settings value of a similar one starts"
+        start = one if n == 1 else f"{n} settings of similar ones start"
+        return f"the bank has nothing for this very study; {start} the search"
 
 
 class Reuse:

@@ -74,7 +74,8 @@ def baseline_drift(
     if abs(change) < max(DRIFT, BEYOND_NOISE * noise_share):
         return None
     word = "faster" if change > 0 else "slower"
-    touched = f" It touches all {n_trials} settings that were tried." if n_trials else ""
+    # Alone, the baseline was all that was tried, and no trial compares with it.
+    touched = f" It touches all {n_trials} settings that were tried." if n_trials > 1 else ""
     return Doubt(
         "baseline-drift",
         f"the baseline became {percent(abs(change))} {word} in the {max(times) - min(times):.0f} s "
@@ -99,14 +100,16 @@ def two_modes(
     """
     if not 0 < slow < fast:
         return None
-    wait = "settings.omp_wait_policy=passive, or " if omp_wait_policy != "passive" else ""
+    passive = ["settings.omp_wait_policy=passive"] if omp_wait_policy != "passive" else []
+    words = " or ".join([*passive, "settings.intraop_threads=<fewer than there are cores>"])
     return Doubt(
         "two-modes",
         f"the baseline runs at about {fast:.4g} or at about {slow:.4g} samples/s, the slower one "
         f"in {percent(slow_share)} of its processes; which one a trial meets is chance",
         "threads that spin while somebody else wants their core, or memory that lies on another "
         "socket",
-        f"{wait}fewer threads than cores: settings.intraop_threads=; or a quieter machine",
+        f"tune anew, from another baseline: the command of this study with {words} added to its "
+        "words; or on a quieter machine",
     )
 
 

@@ -242,6 +242,14 @@ def test_a_frozen_file_of_another_machine_says_what_differs(tmp_path):
     assert "of promised" not in done.stdout and "promised:" not in done.stdout
 
 
+def test_more_workers_than_cores_are_told_where_they_were_typed_too(tmp_path):
+    cores = machine_facts()["cores"]
+    done = train(tmp_path, f"settings.num_workers={cores + 1}", "max_steps=1")
+    assert done.returncode == 0, done.stderr
+    assert f"{cores + 1} loader workers on {cores} core" in done.stdout
+    assert f"type settings.num_workers={cores}, or tune on this machine" in done.stdout
+
+
 @pytest.fixture
 def probed(runner, tmp_path):
     """A frozen file of this machine and this very workload."""

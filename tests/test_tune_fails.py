@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.short_study import LIGHT, MY_CONF, ONE_SERVER, folders
+from tests.short_study import DIGITS, LIGHT, MINE, MY_CONF, ONE_SERVER, folders
 
 pytestmark = pytest.mark.slow
 
@@ -36,3 +36,25 @@ def test_a_sweep_runs_a_study_for_each_model(users_folder, tune):
     assert "these rows were never there" in out + err
     assert len(folders(users_folder)) == 3
     assert len(list(users_folder.glob("outputs/*/*/frozen.yaml"))) == 2
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:3"])
+def test_a_device_that_is_not_here_is_a_users_mistake_in_one_sentence(
+    tmp_path, tune, device, monkeypatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    code, out, err = tune(tmp_path, *DIGITS, f"device={device}", "tracking=none")
+    assert code == 2 and "Traceback" not in out + err, out + err
+    told = "this machine has no usable CUDA device; type device=cpu or leave it out"
+    assert f"device={device}: {told}" in " ".join((out + err).split())
+
+
+def test_a_space_of_which_nothing_is_left_ends_the_study_before_it_measures(users_folder, tune):
+    words = ["search_space=memory_format", "numerics=exact", "tracking=none"]
+    code, out, err = tune(users_folder, *MINE, *words)
+    assert code == 2, out + err
+    assert "numerics=exact leaves nothing of the search space (memory_format)" in " ".join(
+        (out + err).split()
+    )
+    (folder,) = folders(users_folder)
+    assert not (folder / "trials").exists() and not (folder / "frozen.yaml").exists()

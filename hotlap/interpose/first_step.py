@@ -13,7 +13,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from hotlap import toolchain
-from hotlap.elsewhere import differences
+from hotlap.elsewhere import crowding, differences, written
 from hotlap.frozen import Frozen
 from hotlap.interpose.begin import active
 from hotlap.interpose.device import device_of, parameters_device
@@ -39,7 +39,10 @@ def tell_elsewhere(frozen: Frozen, imposed: Imposed, cpu: dict[str, Any]) -> Non
         said = True
         with contextlib.suppress(Exception):  # what informs a user never ends the training
             facts = {**cpu, **_facts(optimizer)}
-            for line in differences(frozen.provenance, facts, imposed.value("amp")):
+            lines = differences(frozen.provenance, facts, imposed.value("amp"))
+            how = written(str(frozen.path))
+            many = crowding(imposed.alone(), frozen.provenance, cpu["cores"], how)
+            for line in [*lines, *([many] if many else [])]:
                 say(line)
 
     register_optimizer_step_post_hook(tell)

@@ -16,6 +16,9 @@ from hotlap.settings import AGAINST_DETERMINISM, LOADER_SETTINGS, NAMES
 
 MODEL = ("memory_format", "amp", "compile_mode")
 
+FREELY_OVERRULED = ("amp", "compile_mode")
+"""Settings that `override` may name without harm: what they change, the losses show."""
+
 NOT_OURS = {
     "non_blocking": "the script copies its batches to the device itself",
     "set_to_none": "the script calls zero_grad itself",
@@ -32,6 +35,23 @@ def reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
         override: Settings that win over what the script asks for.
     """
     return {name: _reason(name, seen, override) for name in NAMES}
+
+
+def out_of_reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
+    """The same for a study, those alone that do not reach it; with what to type if it may still.
+
+    That is said of precision and compilation only: over a wish for determinism, or a stream that
+    workers would repeat, `override` may change what is trained.
+    """
+    found = {}
+    for name, why in reach(seen, override).items():
+        if not why:
+            continue
+        wider = [*override, name]
+        if name in FREELY_OVERRULED and not _reason(name, seen, wider):
+            why += f"; override=[{','.join(wider)}] searches it all the same"
+        found[name] = why
+    return found
 
 
 def unreached(imposed: Imposed, seen: Seen | None) -> list[Note]:

@@ -29,7 +29,7 @@ from hotlap.inspect_workload import sample_times, spawn_error
 from hotlap.interpose.environment_use import written
 from hotlap.interpose.guard import unguarded_main
 from hotlap.interpose.nested import tensors
-from hotlap.interpose.reach import reach
+from hotlap.interpose.reach import out_of_reach
 from hotlap.interpose.seen import Seen
 from hotlap.loading import COUNTS, SWITCHES, given_settings
 from hotlap.script.attention import Attention
@@ -107,7 +107,7 @@ class Probe(ScriptFollower):
             **self._data(),
             **self._training(),
             "own_settings": own_settings(seen, self._loader).to_dict(),
-            "unreached": {n: why for n, why in reach(seen, self.imposed.override).items() if why},
+            "unreached": out_of_reach(seen, sorted(self.imposed.override)),
             "script": seen.to_dict(),
             "environment_written": written(self._environment, os.environ),
             "fresh": bool((self.job.script or {}).get("fresh")),

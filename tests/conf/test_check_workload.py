@@ -124,3 +124,26 @@ def test_a_file_without_its_package_line_is_told_to_write_it(mine, tmp_path):
     mine.model = {"model": dict(mine.model)}
     (text,) = wrong(mine, tmp_path)
     assert "# @package _global_" in text
+
+
+@pytest.mark.parametrize(
+    ("word", "wrong"),
+    [
+        ("batch_size=-4", True),
+        ("batch_size=0", True),
+        ("width=0", True),
+        ("batch_size=null", False),
+    ],
+)
+def test_a_size_below_one_is_found_before_anything_is_built(ask, word, wrong):
+    ran = ask("+model=digits_mlp", f"model.{word}")
+    assert (ran.code == 2) is wrong, ran.err
+    name, _, value = word.partition("=")
+    if wrong:
+        assert f"model.{name} is {value}\n" in ran.err and "a whole number from 1" in ran.err
+
+
+def test_only_the_batch_of_a_users_own_workload_is_known_to_have_a_size(mine, tmp_path):
+    mine.model = {"workload": "mine.free", "width": -1, "batch_size": 0}
+    (fault,) = wrong(mine, tmp_path)
+    assert fault.startswith("model.batch_size is 0")

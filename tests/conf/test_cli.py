@@ -205,7 +205,7 @@ def test_train_has_its_own_keys_and_says_what_is_not_its(ask):
     assert ran.configs[0].epochs == 3 and ran.configs[0].settings["num_workers"] == 2
     ran = ask("+model=resnet50", "search_space=[amp]", "epochs=0", primary="train")
     assert ran.code == 2
-    assert "this script has no 'search_space'" in ran.err and "epochs is 0" in ran.err
+    assert "this command has no 'search_space'" in ran.err and "epochs is 0" in ran.err
 
 
 def test_mistakes_are_found_before_torch_optuna_and_mlflow_are_imported(tmp_path):

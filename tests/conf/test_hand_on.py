@@ -67,6 +67,19 @@ def test_what_to_type_next_holds_for_a_clone_with_a_blank_and_a_budget_that_woul
     assert said["go on with more time"].endswith("resume=outputs/a/1 budget=8m n_trials=null")
 
 
+def test_a_script_for_which_nothing_is_proven_has_no_full_run_but_its_own(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["tune.py"])
+    for words, own, proven, told in (
+        (["script=a.py"], {}, False, False),
+        (["script=a.py"], {}, True, True),
+        (["script=a.py"], {"num_workers": 2}, False, True),  # the user's, which the file has
+        (["+model=a"], {}, False, True),
+    ):
+        config = TuneConfig(words=words, settings=own)
+        said = next_commands(config, Path("outputs/a/1"), FROZEN, "", proven=proven)
+        assert ("full run" in said) is told and "go on with more time" in said
+
+
 @pytest.mark.parametrize(
     ("budget", "longer"),
     [("168h", "1209600s"), ("12.3s", "24.6s"), ("34h17m36.789s", "246913.578s")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hotlap.elsewhere import crowding, differences, made_for
+from hotlap.elsewhere import crowding, differences, made_for, typed, written
 from hotlap.settings import Settings
 
 HERE = {
@@ -75,19 +75,33 @@ def test_what_else_a_promise_was_made_for(then, other):
     [
         (Settings(num_workers=48), 96, "48 loader workers on 2 cores: they were chosen for 96;"),
         (Settings(num_workers=3), None, "nothing says for how many they were chosen"),
-        (Settings(num_workers=16), 2, ""),
+        (Settings(num_workers=16), 2, "16 loader workers on 2 cores: no study has proven that so"),
         (Settings(num_workers=2, intraop_threads=2), 96, ""),
     ],
 )
 def test_more_than_the_cores_can_run_is_told(settings, then, told):
     facts = {} if then is None else {"cores": then}
-    said = crowding(settings, {"facts": facts}, 2, "fr.yaml")
+    said = crowding(settings, {"facts": facts}, 2, typed("fr.yaml"))
     assert told in said and bool(told) == bool(said)
     if said:
         assert "type settings=fr.yaml settings.num_workers=2, or tune" in said
 
 
+def test_what_a_study_on_as_many_cores_has_proven_is_as_it_should_be():
+    proven = {"facts": {"cores": 2}, "tuned": ["num_workers"]}
+    settings = Settings(num_workers=16, intraop_threads=32)
+    assert crowding(Settings(num_workers=16), proven, 2, typed()) == ""
+    assert crowding(settings, proven, 2, typed()).startswith("32 threads on 2 cores: no study has")
+    said = crowding(settings, proven, 1, typed())
+    assert said.startswith("16 loader workers and 32 threads on 1 core: they were chosen for 2;")
+    assert "type settings.num_workers=1 settings.intraop_threads=1, or tune" in said
+    said = crowding(settings, {"tuned": 3}, 2, written("many.yaml"))
+    assert "write num_workers: 2 and intraop_threads: 2 into many.yaml, or tune" in said
+
+
 def test_threads_count_as_workers_do():
-    said = crowding(Settings(num_workers=4, intraop_threads=48), {"facts": {"cores": 48}}, 1, "f")
+    said = crowding(
+        Settings(num_workers=4, intraop_threads=48), {"facts": {"cores": 48}}, 1, typed("f")
+    )
     assert said.startswith("4 loader workers and 48 threads on 1 core: they were chosen for 48;")
     assert "type settings=f settings.num_workers=1 settings.intraop_threads=1, or" in said

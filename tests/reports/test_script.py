@@ -108,3 +108,21 @@ def test_a_tracker_of_its_own_is_named(seen):
 def test_facts_of_a_version_that_looked_for_no_trackers_are_told_without(seen):
     old = {name: value for name, value in COPY.items() if name != "trackers"}
     assert found_in_script(seen.to_dict(), old) == found_in_script(seen.to_dict(), COPY)
+
+
+def test_what_override_names_is_not_said_to_stay(seen):
+    seen.own = {"autocast": "/a/train.py:61", "compile": "/a/train.py:50"}
+    found = " ".join(found_in_script(seen.to_dict(), COPY, ["amp", "compile_mode"]))
+    assert (
+        "it has an autocast of its own (train.py:61) and its own compilation (train.py:50), which "
+        "trials may overrule (override=[amp,compile_mode])" in found
+    )
+    assert "which stay" not in found
+    found = " ".join(found_in_script(seen.to_dict(), COPY, ["amp"]))
+    assert "it has its own compilation (train.py:50), which stays" in found
+    assert "its own (train.py:61), which trials may overrule (override=[amp])" in found
+    seen.own = {"deterministic": "/a/train.py:5"}
+    seen.sets = {"cudnn_benchmark": SetSeen("cudnn_benchmark", False, "/a/train.py:6")}
+    found = " ".join(found_in_script(seen.to_dict(), COPY, ["cudnn_benchmark"]))
+    assert "determinism (train.py:5), which trials may overrule" in found
+    assert "it sets cudnn_benchmark=False (train.py:6): its baseline, which trials may" in found

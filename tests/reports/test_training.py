@@ -58,3 +58,9 @@ def test_a_checkpoint_that_nobody_can_load_is_told(plain):
     with TrainingProgress(plain, 1, None) as progress:
         progress.event({"event": "unreadable", "path": "full-1/checkpoint.pt", "reason": "a Rate"})
     assert "resume= cannot go on from full-1/checkpoint.pt: a Rate" in told(plain)
+
+
+def test_a_session_that_trained_nothing_has_no_loss_to_tell(plain):
+    with TrainingProgress(plain, 1, None) as progress:
+        progress.end({**TRAINED, "samples_per_s": 0.0, "loss": None}, None)
+    assert told(plain) == "trained 28 steps in all"

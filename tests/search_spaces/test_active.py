@@ -4,7 +4,7 @@ import pytest
 
 from hotlap.errors import UserInputError
 from hotlap.settings import Settings
-from search_spaces.active import active
+from search_spaces.active import active, nothing_left
 from search_spaces.knob import Knob
 
 CPU = {
@@ -197,3 +197,24 @@ def test_all_that_hangs_on_cuda_shares_one_line_choices_too() -> None:
     _, dropped = active([cudnn, tf32], {**CPU, "device": "cuda:0"})
     assert "it works only where cuDNN runs the convolutions" in dropped[0]
     assert "it works only where the device has TF32" in dropped[1]
+
+
+def test_where_no_knob_is_left_it_is_said_who_left_none_and_what_to_type() -> None:
+    layout = knob("memory_format", ["contiguous", "channels_last"], numerics="rounding")
+    kept, dropped = active([layout], CPU, "exact")
+    assert not kept
+    assert nothing_left(["memory_format"], dropped, "exact") == (
+        "numerics=exact leaves nothing of the search space (memory_format) to search, so nothing "
+        "was measured; type the command without numerics=exact, or more of it with search_space="
+    )
+    pinned = knob("pin_memory", [False, True], requires=["cuda"])
+    kept, dropped = active([pinned], CPU)
+    assert nothing_left(["pin_memory"], dropped, "precision") == (
+        "this machine and workload leave nothing of the search space (pin_memory) to search, so "
+        "nothing was measured; type more of it with search_space="
+    )
+    _, dropped = active([pinned, layout], CPU, "exact")
+    both = nothing_left(["pin_memory", "memory_format"], dropped, "exact")
+    assert both.startswith("this machine and workload leave") and "without numerics=exact" in both
+    assert "search space, 9 knobs, to search" in nothing_left(list("abcdefghi"), dropped, "exact")
+    assert nothing_left([], [], "exact").startswith("search_space holds no knob")

@@ -1,5 +1,7 @@
 """Near hits: settings of similar workloads are the first trials of a search."""
 
+from dataclasses import replace
+
 import pytest
 from banked import DATE, ELSEWHERE, FACTS, LARGER, LATER, entries, goal_of, kinds, origin_of
 from replay import EXPERT
@@ -32,7 +34,9 @@ def test_the_nearest_three_start_the_search_within_its_space(study, folder):
     known = study().reuse.known
     assert [settings.num_workers for settings in known.start()] == [1, 2, 4]
     assert {settings.amp for settings in known.near} == {"none"}
-    assert "3 settings of similar ones" in known.sentence
+    assert known.sentence.endswith("; 3 settings of similar ones start the search")
+    one = replace(known, near=known.near[:1])
+    assert one.sentence.endswith("; one settings value of a similar one starts the search")
 
 
 def test_what_is_tried_anyway_takes_no_near_hits_place(study, folder):

@@ -185,3 +185,57 @@ def test_training_that_beats_its_own_bound_is_not_explained():
     found = diagnosis(111.0, 300, 93)
     assert found.binding == "unknown"
     assert "cannot be told" in found.sentence and "machine's speed changed" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("together", "binding", "words"),
+    [
+        (
+            280.0,
+            "data",
+            "data-bound: 280 samples/s together, the loader alone 296; the model alone ",
+        ),
+        (
+            203.0,
+            "unknown",
+            "which side binds is not known: 203 samples/s together, the loader alone",
+        ),
+        (
+            100.0,
+            "compute",
+            "compute-bound, or they compete for the same 2 cores: 100 samples/s tog",
+        ),
+    ],
+)
+def test_with_the_loader_alone_known_the_side_that_binds_is_told_where_it_can_be(
+    together, binding, words
+):
+    late = {"compute": "timeout"}
+    found = Diagnosis(rate(together, 0.5), rate(296.0, 0.5), None, late, 2, n_cores=2)
+    assert found.binding == binding and found.sentence.startswith(words)
+    assert found.sentence.endswith("the model alone was not measured (timeout)")
+
+
+@pytest.mark.parametrize(
+    ("together", "num_workers", "waits", "binding", "words"),
+    [
+        (280.0, 2, 0.0, "compute", "compute-bound: "),
+        (203.0, 2, 0.0, "unknown", "which side binds is not known: "),
+        (100.0, 2, 0.0, "data", "data-bound, or they compete for the same 2 cores: "),
+        (203.0, 0, 0.01, "compute", "compute-bound: "),  # without workers it waits, and it did not
+        (100.0, 0, 0.6, "data", "data-bound, or the two take turns: "),
+    ],
+)
+def test_with_the_model_alone_known_the_side_that_binds_is_told_where_it_can_be(
+    together, num_workers, waits, binding, words
+):
+    late = {"loader": "timeout"}
+    found = Diagnosis(
+        rate(together, 0.5), None, rate(296.0, 0.5), late, num_workers, 2, waits=waits
+    )
+    assert found.binding == binding and found.sentence.startswith(words)
+
+
+def test_a_resident_batch_is_never_the_one_that_is_waited_for(diagnosed):
+    found, _ = diagnosed(9.0, resident=True, compute=21.0)
+    assert found.binding == "compute" and "data-bound" not in found.sentence

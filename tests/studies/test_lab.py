@@ -78,6 +78,9 @@ def test_a_probe_that_the_budget_cuts_off_is_no_fault_of_the_workloads(tmp_path)
     run = Run("timeout", Measurement(()), "no end", "in my_data", wall_s=50.0)
     with pytest.raises(StudyFailed, match="the budget is too short: it left 50 s .* budget=30m"):
         lab_of(Answers(run), tmp_path).facts(50.0)
+    soon = Run("timeout", Measurement(()), "no end", "in my_data", wall_s=7.0)
+    with pytest.raises(StudyFailed, match="it left 7 s .* some thirty times that: budget=5m"):
+        lab_of(Answers(soon), tmp_path).facts(7.0)
     with pytest.raises(StudyFailed, match="The workload fails with its own settings"):
         lab_of(Answers(run), tmp_path).facts(60.0)  # it was ended for its silence
 

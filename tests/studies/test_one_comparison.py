@@ -1,5 +1,7 @@
 """A budget too short for a search goes to the one comparison that it can afford, and says so."""
 
+from dataclasses import replace
+
 import pytest
 from replay import BASE, EXPERT
 from simulated import Clock, SimulatedRunner, Watching
@@ -7,6 +9,8 @@ from test_search import rate
 
 from hotlap.job import Job, Window
 from objectives import Throughput
+from reports import result_of
+from reports.sentences import sentences
 from studies import Lab, doubts_of
 from studies.prover import LEFT_OUT, LIKELIEST
 
@@ -86,3 +90,39 @@ def test_a_stage_in_which_nothing_runs_is_not_announced(tmp_path):
     lab.measure("search", BASE, 100)
     lab.measure("search", EXPERT, 100)
     assert seen.notes == ["search"]
+
+
+@pytest.mark.parametrize("budget_s", [70, 600])
+def test_with_nothing_to_try_nothing_is_blamed_on_the_time(replay, budget_s):
+    session = replay(rate, knobs={}, budget_s=budget_s, **MINUTE)
+    found = session.studied(expert=BASE)
+    assert not found.would_do and not any("too short" in note for note in session.seen.notes)
+    assert "few-rounds" not in [doubt.name for doubt in doubts_of(found, session.lab.folder)]
+    result = result_of(
+        found, BASE, "throughput", workload="w", study="s", folder=session.lab.folder
+    )
+    assert "paired" not in result.noise
+    said = sentences(result)
+    assert "Expert: the same as the baseline here." in said and list(result.arms) == ["baseline"]
+
+
+def test_no_more_settings_are_to_be_tried_than_there_are(replay):
+    few = {"pin_memory": {"choices": [False, True]}}
+    session = replay(rate, knobs=few, budget_s=150, **MINUTE)
+    session.studied(expert=BASE)
+    assert any("too short to try 1 setting and to prove it" in n for n in session.seen.notes)
+
+
+def test_an_expert_that_had_no_time_in_the_proof_is_told_with_what_the_search_saw(replay):
+    session = replay(rate, budget_s=900, process_noise=0.01)
+    found = session.studied()
+    others = [arm for arm in found.proof.arms if arm.settings.key() != EXPERT.key()]
+    assert found.expert_searched == pytest.approx(3, rel=0.1)
+    left_out = replace(found, proof=replace(found.proof, arms=others))
+    more = {"workload": "w", "study": "s", "folder": session.lab.folder}
+    result = result_of(left_out, EXPERT, "throughput", **more)
+    seen = f"{found.expert_searched:.2f}x"
+    assert f"The expert's settings ({seen} in the search) had no time in the proof." in sentences(
+        result
+    )
+    assert result.expert is None

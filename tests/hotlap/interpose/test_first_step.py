@@ -2,7 +2,7 @@
 
 import pytest
 
-from hotlap.machine import cpu_flags
+from hotlap.machine import cpu_facts, cpu_flags
 from hotlap.toolchain import BF16_FLAGS
 
 FROZEN = """\
@@ -89,3 +89,21 @@ def test_one_that_never_trains_says_nothing_of_it(runs):
     runs.file("train.py", "import torch\nprint(torch.cuda.is_initialized())\n")
     done = runs.hotlap(FROZEN.format(amp="none"), "train.py")
     assert done.stdout == "False\n" and "when the settings were frozen" not in done.stderr
+
+
+def test_more_workers_and_threads_than_there_are_cores_are_told(runs):
+    cores = cpu_facts()["cores"]
+    many = (
+        f"settings: {{num_workers: {cores + 22}, intraop_threads: {cores + 30}}}\n"
+        "provenance: {facts: {cores: 640}, tuned: [num_workers]}\n"
+    )
+    runs.file("train.py", TRAINS)
+    done = runs.hotlap(many, "train.py")
+    told = f"hotlap: {cores + 22} loader workers and {cores + 30} threads on {cores} core"
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith(told)]
+    assert "they were chosen for 640" in line
+    assert f"write num_workers: {cores} and intraop_threads: {cores} into " in line
+    proven = many.replace("640", str(cores)).replace(
+        "[num_workers]", "[num_workers, intraop_threads]"
+    )
+    assert told not in runs.hotlap(proven, "train.py").stderr

@@ -6,7 +6,7 @@ import runpy
 import pytest
 
 from hotlap.interpose import Imposed, reach
-from hotlap.interpose.reach import NOT_OURS, unreached
+from hotlap.interpose.reach import NOT_OURS, out_of_reach, unreached
 from hotlap.interpose.seen import LoaderSeen, OptimizerSeen, RootSeen, Seen
 from hotlap.settings import NAMES
 from tests.hotlap.interpose.conftest import EXAMPLES
@@ -160,3 +160,16 @@ def test_a_model_that_another_thread_calls_is_not_reached_and_the_reason_is_righ
 def test_what_was_seen_is_plain_data(interpose, monkeypatch):
     seen = run(interpose, monkeypatch, "gan.py")
     assert json.loads(json.dumps(seen.to_dict()))["n_steps"] == 32
+
+
+def test_a_study_is_told_which_override_would_search_a_setting_all_the_same():
+    seen = complete(own={"autocast": "a.py:7", "compile": "a.py:9", "deterministic": "a.py:1"})
+    found = out_of_reach(seen)
+    assert found["amp"].endswith("(a.py:7); override=[amp] searches it all the same")
+    assert "override" not in found["cudnn_benchmark"]  # that would change what is trained
+    more = out_of_reach(seen, ["amp"])
+    assert more["compile_mode"].endswith("; override=[amp,compile_mode] searches it all the same")
+    assert "amp" not in more
+    half = RootSeen("Net", "cuda", ["float16"], [4], True)
+    mixed = complete(own={"autocast": "a.py:7"}, roots=[half])
+    assert "override" not in out_of_reach(mixed)["amp"]
