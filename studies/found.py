@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from hotlap.settings import Settings
 from studies.ablate import Ablation, Contribution, differing
 from studies.confirm import Confirmed
 from studies.diagnosis import Diagnosis
@@ -52,9 +53,10 @@ class Found:
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
-        """What the winner's settings bring; empty if the winner is not what was taken apart.
+        """What the winner's settings bring, as far as that was measured.
 
-        One setting alone brings what the proof says.
+        One setting alone brings what the proof says. Where another arm has won than was taken
+        apart, what the two have alike brings about the same in it, and that is said.
         """
         proof, best = self.proof, self.proof.winner
         alone = tuple(differing(best.settings, proof.baseline.settings))
@@ -62,11 +64,23 @@ class Found:
             speedup = best.speedup(proof.baseline)
             return (Contribution(alone, best, proof.baseline, speedup, kept=True),)
         ablation, winner = self.ablation, best.settings.key()
-        if ablation is None or winner not in (ablation.left.key(), ablation.whole.key()):
+        if ablation is None:
             return ()
+        if winner not in (ablation.left.key(), ablation.whole.key()):
+            return _alike(ablation, best.settings)
         if winner == ablation.left.key():
             return ablation.contributions
         why = "without all that does not pay alone it was slower"
         return tuple(
             c if c.kept else replace(c, kept=True, reason=why) for c in ablation.contributions
         )
+
+
+def _alike(ablation: Ablation, settings: Settings) -> tuple[Contribution, ...]:
+    """The contributions of what these settings have as those that were taken apart."""
+    why = "measured among the settings of the search's best"
+    return tuple(
+        replace(c, kept=True, reason=why)
+        for c in ablation.contributions
+        if all(getattr(settings, n) == getattr(ablation.whole, n) for n in c.settings)
+    )

@@ -1,5 +1,7 @@
 """How the time after the search is spent: what was found is proven, and nothing is kept in vain."""
 
+from dataclasses import replace
+
 import pytest
 from replay import BASE, EXPERT
 from test_course import Gate, made
@@ -86,6 +88,22 @@ def test_a_large_gain_is_taken_apart_where_four_rounds_show_it(replay, seed):
     assert UNSEEN not in session.seen.notes
     assert [t for t in session.seen.trials if t.kind == "ablate"]
     assert found.proof.found_better and found.ablation.contributions
+
+
+def test_another_winner_than_was_taken_apart_is_told_what_it_has_alike(replay):
+    found = replay(rate, budget_s=900, process_noise=0.01).studied()
+    won, whole = found.proof.winner, found.ablation.whole
+    names = {name for c in found.contributions for name in c.settings}
+    assert {"num_workers", "memory_format"} <= names
+    # As fast as the winner was, with one more setting, and without one that was taken apart.
+    other = replace(whole, memory_format="contiguous", set_to_none=not whole.set_to_none)
+    arm = replace(won, name="trial 99", settings=other)
+    proof = replace(found.proof, arms=[found.proof.baseline, arm])
+    told = replace(found, proof=proof).contributions
+    assert {name for c in told for name in c.settings} == {
+        name for c in found.ablation.contributions for name in c.settings
+    } - {"memory_format"}
+    assert all(c.kept and "among the settings of the search's best" in c.reason for c in told)
 
 
 def test_a_change_of_one_setting_is_not_taken_apart_and_brings_what_the_proof_says(replay):
