@@ -70,15 +70,21 @@ def trained(reentrant, loss_of, n_steps=3):
     return train(optimizer_of(model), lambda: loss_of(model), n_steps), model
 
 
-@FORMS
-def test_checkpointed_blocks_are_no_roots_and_train_as_ever(interpose, reentrant):
-    plain, _ = trained(reentrant, mean_square)
+def watched(interpose, reentrant, loss_of, n_forwards):
+    """What is told, the losses and the model, where watching changes no loss and finds one root."""
+    plain, _ = trained(reentrant, loss_of)
     interposition, told = interpose(observe=True), Told()
     interposition.listen(told)
-    losses, model = trained(reentrant, mean_square)
+    losses, model = trained(reentrant, loss_of)
     assert losses == plain
     roots = interposition.seen.roots
-    assert [(root.name, root.n_forwards) for root in roots] == [("Model", 3)]
+    assert [(root.name, root.n_forwards) for root in roots] == [("Model", n_forwards)]
+    return told, losses, model
+
+
+@FORMS
+def test_checkpointed_blocks_are_no_roots_and_train_as_ever(interpose, reentrant):
+    told, _, model = watched(interpose, reentrant, mean_square, n_forwards=3)
     assert told.of("forward") == 3 * [[model, True]]
     assert all(block._compiled_call_impl is None for block in model.blocks)
 
@@ -92,13 +98,7 @@ def test_of_a_backward_pass_within_another_nothing_is_told(interpose, reentrant)
 
 
 def test_a_penalty_on_gradients_of_a_checkpointed_model_adds_no_root(interpose):
-    plain, _ = trained(False, penalty)
-    interposition, told = interpose(observe=True), Told()
-    interposition.listen(told)
-    losses, _ = trained(False, penalty)
-    assert losses == plain
-    roots = interposition.seen.roots
-    assert [(root.name, root.n_forwards) for root in roots] == [("Model", 6)]
+    told, losses, _ = watched(interpose, False, penalty, n_forwards=6)
     assert [loss.item() for (loss,) in told.of("backward")] == losses
 
 
