@@ -112,13 +112,16 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 
 def measured(folder: Path, epochs: int, n_runs: int, args: argparse.Namespace) -> Row:
     """One length: a study, and so many full runs each way, in turns."""
-    frozen, study = folder / f"{epochs}.yaml", folder / f"study-{epochs}"
+    study = folder / f"study-{epochs}"
+    study.mkdir()
     words = (
         *(f"+model={args.model}", "objective=run_time", f"run.epochs={epochs}", *SPACE),
-        *(f"budget={args.budget}", "bank=none", f"freeze={frozen}", f"hydra.run.dir={study}"),
+        *(f"budget={args.budget}", "bank=none"),
         *args.more,
     )
-    script("tune.py", folder, words, args.verbose)
+    script("tune.py", study, words, args.verbose)
+    (result,) = study.glob("outputs/*/*/result.json")
+    frozen = result.with_name("frozen.yaml")
     arms = {name: folder / f"{name}.yaml" for name in ("none", "default")}
     for name, path in arms.items():
         dump(path, Settings(compile_mode=name), {})
@@ -129,7 +132,7 @@ def measured(folder: Path, epochs: int, n_runs: int, args: argparse.Namespace) -
     return Row(
         epochs,
         str(load_frozen(frozen).settings.compile_mode),
-        projected(json.loads((study / "result.json").read_text(encoding="utf-8"))),
+        projected(json.loads(result.read_text(encoding="utf-8"))),
         tuple(seconds["none"]),
         tuple(seconds["default"]),
     )

@@ -41,7 +41,7 @@ def assemble(
     faults, choices, values = [], [], []
     for override in overrides:
         if override.is_hydra_override():
-            choices.append(override)
+            faults.append(_without_effect(override))
         elif not chooses(override, session.groups):
             values.append(override)
         elif fault := choice_fault(override, session.groups) or _not_in_full(session, override):
@@ -56,6 +56,19 @@ def assemble(
     for override in values:
         faults += apply(config, override, session.groups, others, script)
     return config, files, faults
+
+
+def _without_effect(override: Override) -> Fault:
+    """A setting of Hydra's own would be taken in silence: no job of Hydra's runs here."""
+    key = str(override.key_or_group)
+    return Fault(
+        what=f"{key} has no effect here",
+        where=f"command line: {override.input_line}",
+        right="none of Hydra's own settings: results go to outputs/<name>/<time> in the working "
+        "folder, --config-dir FOLDER adds options, -m runs one study after another",
+        cure=f"the command without {override.input_line}",
+        key=key,
+    )
 
 
 def _not_in_full(session: Session, override: Override) -> Fault | None:

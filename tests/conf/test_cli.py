@@ -34,6 +34,22 @@ def test_the_plus_may_be_forgotten_or_too_much(ask):
     assert ask("model=resnet50", "+sampler=gp").configs[0].sampler.name == "gp"
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        "hydra.run.dir=elsewhere",
+        "hydra.mode=MULTIRUN",
+        "hydra/launcher=joblib",
+        "hydra.searchpath=[x]",
+    ],
+)
+def test_a_setting_of_hydras_own_without_effect_is_refused(ask, word):
+    ran = ask("+model=resnet50", word)
+    assert ran.code == 2 and not ran.configs
+    assert f"command line: {word}" in ran.err
+    assert "has no effect here" in ran.err and "outputs/<name>/<time>" in ran.err
+
+
 def test_all_mistakes_come_at_once_each_with_its_cure(ask):
     ran = ask(
         "+model=resnet5",
