@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
@@ -19,6 +20,7 @@ from conf.its_full_run import its_full_run
 from conf.knob_words import last_word
 from conf.literal import literal
 from conf.own_script import complete, in_hydras_words, no_script
+from conf.place import place_of
 from conf.recorded import fill, first_line, in_table, is_replay
 from conf.resume import resumed
 from conf.schema import Common
@@ -157,10 +159,20 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
     request.faults += faults
     if faults:
         return None
-    values = literal(OmegaConf.to_container(config, resolve=True))
-    if uri := values["tracking"]["uri"]:  # what is kept can be read by others
-        values["tracking"]["uri"] = hidden(uri)
-    return Prepared(ready, OmegaConf.to_yaml(OmegaConf.create(values)))
+    values = _kept(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]
+    return Prepared(ready, OmegaConf.to_yaml(OmegaConf.create(literal(values))))
+
+
+def _kept(values: dict[str, Any]) -> dict[str, Any]:
+    """The config as its folder keeps it: others can read that, and go on from another folder."""
+    for holder, key in ((values, "freeze"), (values, "record"), (values["bank"], "path")):
+        if typed := holder.get(key):
+            holder[key] = str(place_of(typed).absolute())
+    if uri := values["tracking"]["uri"]:
+        from reports.mlflow_uri import from_anywhere  # only now: its package has the screen in it
+
+        values["tracking"]["uri"] = hidden(from_anywhere(uri))
+    return values
 
 
 def _complete(

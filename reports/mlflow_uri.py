@@ -17,8 +17,11 @@ def tracking_uri(database: Path, configured: str | None = None) -> str:
     A relative SQLite path is made absolute: the command that is printed must work in any folder.
     """
     uri = os.environ.get(URI_VARIABLE) or configured
-    if not uri:
-        return SQLITE + _in_url(database.resolve())
+    return from_anywhere(uri) if uri else SQLITE + _in_url(database.resolve())
+
+
+def from_anywhere(uri: str) -> str:
+    """The same place, whatever the current folder is later: an SQLite path is made absolute."""
     path = uri.removeprefix(SQLITE)
     if path == uri or path.startswith("/"):
         return uri

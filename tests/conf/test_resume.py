@@ -32,6 +32,39 @@ def test_a_study_goes_on_with_its_own_config(ask, study, monkeypatch, tmp_path):
     assert config.resume == str(study)
 
 
+PLACES = ("freeze=best.yaml", "bank.path=~/bank", "tracking.uri=sqlite:///my runs.db")
+
+
+@pytest.mark.parametrize("primary", ["config", "train"])
+def test_from_another_folder_it_writes_where_it_wrote_before(ask, tmp_path, monkeypatch, primary):
+    """What is typed is as it was typed, and so what is shown of it; what is kept is absolute."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    places = PLACES if primary == "config" else PLACES[1:]  # a full run freezes nothing
+    ran = ask("+model=digits_mlp", *places, primary=primary)
+    assert ran.code == 0, ran.err
+    assert ran.configs[0].bank.path == "~/bank"
+    assert ran.configs[0].tracking.uri == "sqlite:///my runs.db"
+    for folder in ("begun", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "begun" / "config.yaml").write_text(ran.texts[0])
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ran = ask("resume=../begun", primary=primary)
+    assert ran.code == 0, ran.err
+    assert ran.configs[0].bank.path == str(tmp_path / "bank")
+    assert ran.configs[0].tracking.uri == f"sqlite:///{tmp_path}/my runs.db"
+    if primary == "config":
+        assert ran.configs[0].freeze == str(tmp_path / "best.yaml")
+        anew = ask("resume=../begun", "freeze=other.yaml")
+        assert anew.configs[0].freeze == "other.yaml"
+        assert f"freeze: {tmp_path}/elsewhere/other.yaml\n" in anew.texts[0]
+
+
+def test_a_recording_goes_on_in_its_own_table(ask, tmp_path):
+    ran = ask("+model=digits_mlp", "record=new/table.jsonl", "sampler=brute_force")
+    assert ran.configs[0].record == "new/table.jsonl"
+    assert f"record: {tmp_path}/new/table.jsonl\n" in ran.texts[0]
+
+
 def test_what_is_not_given_anew_stays(ask, study):
     config = ask("resume=study").configs[0]
     assert config.budget == "5m" and config.tracking.name == "mlflow"
