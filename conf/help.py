@@ -34,6 +34,7 @@ EXAMPLES = {
     "train": """\
   python train.py +model=resnet50 settings=best.yaml    with the settings that tune.py froze
   python train.py +model=resnet50 settings.num_workers=4 epochs=3
+  python train.py resume=<folder of a full run>         go on from its checkpoint
   python train.py +model=resnet50 --cfg job             show the config and stop""",
 }
 

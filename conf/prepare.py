@@ -112,17 +112,20 @@ def _job(request: Request, words: Sequence[str]) -> Prepared | None:
     session = request.session
     overrides = _read(request, words)
     folder = _value("resume", overrides)
-    expanded = Expanded(list(words))
     typed_model = any(o.key_or_group == "model" for o in overrides)
-    if isinstance(folder, str) and (session.kind == "config" or not typed_model):
-        config, files, faults = resumed(session, folder, overrides)
-        if config is None:
-            request.faults += faults
-            return None
-    else:
+    goes_on = isinstance(folder, str) and (session.kind == "config" or not typed_model)
+    expanded = Expanded(list(words))
+    if not goes_on or session.kind == "train":  # a study that goes on takes no other settings
         expanded = expand(words, _value("settings", overrides))
-        config, files, faults = assemble(session, _read(request, expanded.words))
-        faults += expanded.faults
+    asked = _read(request, expanded.words)
+    if goes_on:
+        config, files, faults = resumed(session, str(folder), asked)
+    else:
+        config, files, faults = assemble(session, asked)
+    faults += expanded.faults
+    if config is None:
+        request.faults += faults
+        return None
     if OmegaConf.get_type(config) is not SCHEMAS[session.kind]:
         request.faults += [*faults, _other_kind(request)]
         return None

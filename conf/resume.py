@@ -11,9 +11,11 @@ from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
 
 from conf.assemble import assemble
+from conf.choices import chooses
 from conf.fault import Fault
 from conf.folder_kind import other_kind, within
 from conf.merge import merge
+from conf.overrides import apply
 from conf.place import place_of
 from conf.recorded import is_replay
 from conf.same_machine import another_machine
@@ -24,9 +26,12 @@ from conf.words import as_typed
 
 MAY_CHANGE = {
     "config": ("budget", "n_trials", "confirm.max_rounds", "tracking", "freeze"),
-    "train": ("epochs", "max_steps", "checkpoint_every_s", "tracking"),
+    "train": ("epochs", "max_steps", "checkpoint_every_s", "tracking", "settings"),
 }
-"""What may be given anew beside resume=, by script: how long to go on, and where results go."""
+"""What may be given anew beside resume=, by script: how long to go on, and where results go.
+
+A full run may have other settings, too, for they change nothing of what is learned.
+"""
 
 
 def resumed(
@@ -34,8 +39,10 @@ def resumed(
 ) -> tuple[DictConfig | None, list[ConfigFile], list[Fault]]:
     """The config of the study or full run in a folder, with the `overrides` that it still allows.
 
-    There is none if the folder holds none. A full run may be named by one of its checkpoints: its
-    config comes from the folder, and it goes on from this file. A study has only its folder.
+    There is none if the folder holds none. An option of a group takes the place of all that the
+    folder says of the group, a single value that of its own key. A full run may be named by one of
+    its checkpoints: its config comes from the folder, and it goes on from this file. A study has
+    only its folder.
     """
     try:
         place = place_of(typed)
@@ -61,14 +68,22 @@ def resumed(
     here = session.kind != "train" and not is_replay(config)
     if here and (fault := another_machine(folder, words)):
         faults.append(fault)
-    given, _, more = assemble(session, allowed)
+    choices = [o for o in allowed if chooses(o, session.groups)]
+    given, chosen, more = assemble(session, choices)
     faults += more
-    for key in {_allowed_by(o, may_change) for o in allowed}:
-        OmegaConf.update(config, key, OmegaConf.select(given, key), merge=False)
+    for group in {o.key_or_group for o in choices}:
+        OmegaConf.update(config, group, OmegaConf.select(given, group), merge=False)
+    settings: list[ConfigFile] = []
+    if any(o.key_or_group == "settings" for o in choices):  # what was said of the others goes
+        config.provenance, config.frozen = given.provenance, None
+        settings = [one for one in chosen if one.group == "settings"]
+    for override in allowed:
+        if override not in choices:
+            faults += apply(config, override, session.groups, set())
     # A checkpoint that is a link still belongs to the folder in which it was named.
     named = place.name if place != folder and session.kind == "train" else ""
     config.resume = str(folder.resolve() / named)
-    return config, [file], faults
+    return config, [file, *settings], faults
 
 
 def _allowed_by(override: Override, may_change: Sequence[str]) -> str:

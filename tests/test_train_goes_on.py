@@ -51,8 +51,8 @@ def test_a_run_that_was_done_names_the_limit_and_one_with_a_step_left_was_not_do
 
 
 def test_a_run_goes_on_with_its_first_sessions_settings_unless_others_are_typed(tmp_path, train):
-    def in_force(*words):
-        train(*WORDS, f"resume={folder}", *words)
+    def in_force(*words, begin=WORDS):
+        train(*begin, f"resume={folder}", *words)
         settings = json.loads((folder / "job.json").read_text())["settings"]
         return settings["optimizer_kernel"], settings["set_to_none"]
 
@@ -61,9 +61,11 @@ def test_a_run_goes_on_with_its_first_sessions_settings_unless_others_are_typed(
     assert in_force("max_steps=4") == ("foreach", True)
     assert in_force("max_steps=5", "settings=default") == ("default", True)
     assert in_force("max_steps=6", "settings.set_to_none=false") == ("default", False)
+    alone = ("max_steps=7", "settings.set_to_none=false")
+    assert in_force(*alone, begin=()) == ("foreach", False)
     (folder / "config.yaml").write_text("no config")
-    told = train(*WORDS, f"resume={folder}", "max_steps=7", "settings=default")
-    assert "trained 7 steps in all" in told  # as the error without it advises
+    told = train(*WORDS, f"resume={folder}", "max_steps=8", "settings=default")
+    assert "trained 8 steps in all" in told  # as the error without it advises
 
 
 def test_one_command_at_a_time_trains_in_a_folder_and_a_crash_lets_go_of_it(tmp_path, train):

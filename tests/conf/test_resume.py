@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from hotlap.settings import Settings
 from search_spaces import machine_facts
 from search_spaces.torch_build import torch_build
 
@@ -70,6 +71,13 @@ def test_what_is_not_given_anew_stays(ask, study):
     assert config.budget == "5m" and config.tracking.name == "mlflow"
 
 
+def test_one_value_that_is_given_anew_changes_no_other(ask, study):
+    kept = (study / "config.yaml").read_text().replace("uri: null", "uri: http://host")
+    (study / "config.yaml").write_text(kept)
+    tracking = ask("resume=study", "tracking.experiment=mine").configs[0].tracking
+    assert (tracking.experiment, tracking.uri) == ("mine", "http://host")
+
+
 def test_a_proof_may_be_given_more_rounds_than_before(ask, study):
     config = ask("resume=study", "confirm.max_rounds=80").configs[0]
     assert config.confirm.max_rounds == 80
@@ -112,6 +120,59 @@ def test_a_full_run_knows_whether_settings_were_typed(ask, my_conf, word, own):
     ran = ask(*words, word, primary="train")
     assert ran.code == 0, ran.err
     assert ran.configs[0].own_settings is own
+
+
+@pytest.fixture
+def full_run(ask, tmp_path, frozen_file):
+    """The folder of a full run with frozen settings, as train.py writes it."""
+    words = ("+model=digits_mlp", "seed=3", f"settings={frozen_file()}", "bank=none")
+    ran = ask(*words, primary="train")
+    assert ran.code == 0, ran.err
+    folder = tmp_path / "full-1"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(ran.texts[0])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "file"),
+    [
+        ((), (4, 3, "none"), "best.yaml"),
+        (("settings.num_workers=2",), (2, 3, "none"), "best.yaml"),
+        (("+settings.amp=bf16", "~settings.prefetch_factor"), (4, 2, "bf16"), "best.yaml"),
+        (("settings=default",), (0, 2, "none"), None),
+        (("settings=other.yaml", "settings.amp=bf16"), (1, 2, "bf16"), "other.yaml"),
+        (("--config-dir", "my_conf", "settings=plain"), (0, 2, "bf16"), None),
+        (("--config-dir", "my_conf", "settings=theirs"), (7, 2, "none"), "settings/theirs.yaml"),
+    ],
+    ids=str,
+)
+def test_a_full_run_goes_on_with_the_settings_that_are_typed(
+    ask, full_run, frozen_file, my_conf, words, settings, file
+):
+    my_conf(settings__plain="# @package _global_\nsettings: {amp: bf16}\n")
+    frozen_file("other.yaml", num_workers=1)
+    frozen_file("my_conf/settings/theirs.yaml", num_workers=7)
+    ran = ask("resume=full-1", *words, "epochs=5", primary="train")
+    assert ran.code == 0, ran.err
+    config = ran.configs[0]
+    found = Settings.from_dict(config.settings)
+    assert (found.num_workers, found.prefetch_factor, found.amp) == settings
+    assert bool(config.provenance) is (file is not None)
+    assert config.frozen is None if file is None else config.frozen.endswith(f"/{file}")
+    assert (config.seed, config.epochs, config.bank.name) == (3, 5, "none")
+
+
+def test_settings_that_are_none_are_told_and_a_study_takes_no_others(
+    ask, full_run, study, frozen_file
+):
+    ran = ask("resume=full-1", "settings=nowhere.yaml", primary="train")
+    assert ran.code == 2 and ran.err.startswith("1 mistake ") and "nowhere.yaml" in ran.err
+    ran = ask("resume=full-1", "settings.num_wokers=2", primary="train")
+    assert ran.code == 2 and "did you mean 'num_workers'?" in ran.err
+    ran = ask("resume=study", f"settings={frozen_file()}")
+    assert ran.code == 2 and ran.err.startswith("1 mistake ")
+    assert "best.yaml' would change a study or run that is under way" in ran.err
 
 
 def test_a_checkpoint_that_is_named_is_the_one_and_the_config_is_its_folders(ask, tmp_path):
