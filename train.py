@@ -1,7 +1,7 @@
 """The full run: ordinary training with frozen settings.
 
 python train.py +model=resnet50 settings=outputs/resnet50/<time>/frozen.yaml epochs=90
-python train.py +model=resnet50 settings=<frozen> epochs=90 resume=outputs/resnet50/full-<time>
+python train.py resume=outputs/resnet50/full-<time>
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from conf import (
     check_objective,
     check_paths,
     check_record,
+    check_resume,
     check_script,
     check_space,
     check_workload,
@@ -64,6 +65,7 @@ def faults(config: Common, sources: Sources) -> list[Fault]:
         found += check_record.faults(config, sources)
     elif isinstance(config, TrainConfig):
         found += in_range(config, TRAIN_RANGES, sources)
+        found += check_resume.faults(config, sources)
         if is_replay(config):
             found.append(_no_replay(sources))
     return found

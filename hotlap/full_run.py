@@ -7,8 +7,9 @@ last one has to succeed. How a run is asked to stop: hotlap/stopping.py.
 A checkpoint is written aside and renamed: every `checkpoint_every_s` seconds, at the run's end, and
 when it is asked to stop (SIGTERM). A resumed run goes on at the very batch: an epoch's order comes
 from its own seed (hotlap/epoch_seed.py), and the batches that were trained on are drawn again and
-passed over. With `in_order=False` batches come as they are ready, so as many are passed over, which
-need not be the same ones.
+passed over. With another batch size or seed than the checkpoint's they would be other ones, and it
+does not go on. With `in_order=False` batches come as they are ready, so as many are passed over,
+which need not be the same ones.
 
 Events: `batch` (once), `step` (each second or so), `epoch`, `checkpoint`, and at the end `trained`;
 hotlap/job.py says what is in them.
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,6 +219,8 @@ class FullRun:
             "scaler": self._applied.scaler.state_dict(),
             "position": vars(self._position),
             "workload": self._workload.name,
+            "batch_size": plain(self._workload.batch_size),
+            "seed": self._seed,
         }
 
     def _save(self) -> None:
@@ -240,6 +243,12 @@ class FullRun:
 
     def _load(self, path: Path) -> None:
         state = read(path)
+        if changed := "; ".join(self._changed(state)):
+            raise UserInputError(
+                f"the checkpoint {path} is of a run with {changed}: some samples would be trained "
+                "on twice and others never; go on as it began (a size that is null is the "
+                "device's), or begin a run of its own without resume="
+            )
         try:
             self._applied.model.load_state_dict(state["model"])
             self._applied.optimizer.load_state_dict(state["optimizer"])
@@ -254,6 +263,14 @@ class FullRun:
                 f"now: {why_other(error)}; put them back as they were, or begin a run of its own "
                 "without resume="
             ) from None
+
+    def _changed(self, state: Mapping[str, Any]) -> Iterator[str]:
+        """What says which samples were trained on and is not as it was; an old file has neither."""
+        now = self._workload.batch_size
+        if (then := state.get("batch_size", now)) != now:
+            yield f"batches of {then} samples, now {now}"
+        if (then := state.get("seed", self._seed)) != self._seed:
+            yield f"seed={then}, now {self._seed}"
 
 
 def train(workload: Workload, applied: Applied, job: Job, emit: EventLog) -> None:

@@ -199,6 +199,20 @@ def test_a_checkpoint_that_is_damaged_or_none_is_said_to_be(tmp_path, spoil, tol
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_a_run_does_not_go_on_with_other_batches_or_in_another_order(tmp_path):
+    full_run(tmp_path, 1)
+    with pytest.raises(UserInputError, match="is of a run with batches of 8 samples, now 4: some"):
+        full_run(tmp_path, 2, batch_size=4)
+    place = tmp_path / "checkpoint.pt"
+    made, run = workload(), {"epochs": 2, "folder": str(tmp_path), "resume": str(place)}
+    with pytest.raises(UserInputError, match="is of a run with seed=0, now 3: some"):
+        FullRun(made, apply(made, Settings()), Job("", seed=3, run=run), EventLog(tmp_path))
+    state = torch.load(place, weights_only=True)
+    del state["batch_size"], state["seed"]  # as an earlier version saved it
+    torch.save(state, place)
+    assert full_run(tmp_path, 2, batch_size=4)["trained"]["epoch"] == 2
+
+
 def test_a_checkpoint_of_another_model_is_told_with_the_first_thing_that_differs(tmp_path):
     full_run(tmp_path, 1)
     with pytest.raises(UserInputError, match="another model or optimizer") as caught:
