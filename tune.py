@@ -22,7 +22,7 @@ import sys  # noqa: E402
 from dataclasses import asdict, replace  # noqa: E402
 from datetime import datetime  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import TYPE_CHECKING  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
 from conf.cli import DONE, main  # noqa: E402
 from conf.duration import seconds  # noqa: E402
@@ -127,12 +127,14 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         objective.learn(facts)
         unreached = facts.pop("unreached", {})
         in_script: list[str] = []
+        own: dict[str, Any] = {}
         if script is not None:
             seen, scratch = facts.pop("script"), facts.pop("scratch")
             found_in = (seen, scratch, config.override)
             in_script = [] if told else reports.found_in_script(*found_in)
             fresh = facts.pop("fresh", False)  # facts of an earlier version have none
-            base = lab.own_way(facts.pop("own_settings"), config.settings, fresh)
+            own = facts.pop("own_settings")
+            base = lab.own_way(own, config.settings, fresh)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
         progress.doing("the tracking begins")
@@ -248,19 +250,20 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         found = course.run(base, expert, bank.known)
 
         # Freeze what was proven: the winner, or the baseline if nothing was faster.
+        winner = found.proof.winner.settings
         origin = {
             "versions": versions,
             "git_commit": commit,
             "study": study,
             "date": provenance.now(),
-            **({} if script is None else script_origin(config)),
+            **({} if script is None else script_origin(config, own, winner)),
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]
         frozen = studies.freeze(files, name, found.proof, origin, earlier)
         path = frozen.path
         n_outcomes = search.n_outcomes()
-        proven = found.proof.found_better or frozen.kept
+        in_force = found.proof.found_better or frozen.kept or "imposed" in origin
         look = tracker.ui_command()
         result = reports.result_of(
             found,
@@ -278,7 +281,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             dropped=tuple(dropped),
             warnings=tuple(studies.doubts_of(found, folder, sum(n_outcomes.values()))),
             wall_s=budget.spent(),
-            commands=next_commands(config, folder, path, look, found.would_do, proven),
+            commands=next_commands(config, folder, path, look, found.would_do, in_force),
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
             script="" if script is None else shlex.join(run_words(config.words)),

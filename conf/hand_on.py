@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from conf.duration import MOST_S, seconds
 from conf.schema import TuneConfig
 from hotlap.hidden import hidden
 from hotlap.programs import python
+from hotlap.settings import Settings
 from hotlap.spoken import typed
 
 SHARED = ("model", "data", "device", "seed", "runner", "tracking", "bank", "import_path")
@@ -61,11 +62,21 @@ def script_run(config: TuneConfig, settings: Path) -> str | None:
     return f"cd {shlex.quote(config.cwd)} && {run}" if away else run
 
 
-def script_origin(config: TuneConfig) -> dict[str, Any]:
-    """What a frozen file says of the script it was tuned for, and its full run reads."""
+def script_origin(config: TuneConfig, own: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """What a frozen file says of the script it was tuned for, and its full run reads.
+
+    Args:
+        config: The study's.
+        own: Settings as the script has them by itself.
+        settings: Those that are frozen.
+    """
     origin: dict[str, Any] = {"script": shlex.join(run_words(config.words))}
     if config.override:
         origin["override"] = list(config.override)
+    # What the user wants in the baseline was imposed on every trial, where it is not the script's.
+    wanted = {name: value for name, value in config.settings.items() if value != own.get(name)}
+    if imposed := [name for name in wanted if name in settings.to_dict()]:
+        origin["imposed"] = imposed
     return origin
 
 
@@ -97,7 +108,7 @@ def next_commands(
     settings: Path,
     look: str,
     would_do: str = "",
-    proven: bool = True,
+    in_force: bool = True,
 ) -> dict[str, str]:
     """What to type after a study: what for -> command.
 
@@ -107,9 +118,8 @@ def next_commands(
         settings: What it has frozen.
         look: How to look at its trials; empty if there is nothing to look at.
         would_do: A budget that is known to be long enough, as typed; empty for twice the last one.
-        proven: Whether what it has frozen is proven to be faster. A file that is not puts nothing
-            in force on a script, unless the user asked for settings himself: then it has no full
-            run but its own.
+        in_force: Whether what it has frozen puts anything in force on a script: what was proven,
+            or what the user has typed. A script for which it does not has no full run but its own.
     """
     words = shlex.join(config.words) or "+model=<name>"  # a table need not know them
     full_run = script_run(config, settings)
@@ -120,8 +130,7 @@ def next_commands(
     more = " n_trials=null" if config.n_trials else ""
     twice_s = min(2 * seconds(config.budget), MOST_S)
     longer = would_do or f"{typed(round(twice_s, 3))}s"
-    in_force = proven or not run_words(config.words) or config.settings
-    commands = {"full run": full_run} if in_force else {}
+    commands = {"full run": full_run} if in_force or not run_words(config.words) else {}
     commands["go on with more time"] = f"{go_on_with(folder)} budget={longer}{more}"
     if look:
         commands["compare the trials"] = look

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from conf.fault import Fault
 from conf.hand_on import script_words
@@ -51,21 +51,25 @@ def complete(
     config.name = config.name or literal(_name(key, typed))
     config.words = literal(script_words(words, key, typed, args))
     config.cwd = literal(os.getcwd())
-    config.settings = _wanted(config.settings, words)
+    config.settings = _wanted(config, words)
     if key == "script":
         config.script = literal(_absolute(typed))
     return []
 
 
-def _wanted(settings: DictConfig, words: Sequence[str]) -> dict[str, Any]:
+def _wanted(config: DictConfig, words: Sequence[str]) -> dict[str, Any]:
     """The settings that the user wants in the script's baseline; all others are as it has them.
 
-    Those of the command line, and those of a file that differ from PyTorch's default.
+    Those of the command line, and those of a file that differ from PyTorch's default or that its
+    provenance lists, as its full run has them (hotlap/interpose/imposed.py).
     """
-    typed = {word.partition("=")[0].lstrip("+").removeprefix("settings.") for word in words}
-    values: dict[str, Any] = OmegaConf.to_container(settings, resolve=True)  # type: ignore[assignment]
+    named = {word.partition("=")[0].lstrip("+").removeprefix("settings.") for word in words}
+    for key in ("tuned", "imposed"):
+        listed = config.provenance.get(key)
+        named |= {str(name) for name in listed} if isinstance(listed, ListConfig) else set()
+    values: dict[str, Any] = OmegaConf.to_container(config.settings, resolve=True)  # type: ignore[assignment]
     default = asdict(Settings())
-    return {k: v for k, v in values.items() if k in typed or k not in default or v != default[k]}
+    return {k: v for k, v in values.items() if k in named or k not in default or v != default[k]}
 
 
 def in_hydras_words(args: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hotlap import frozen
+from hotlap.interpose import Imposed
 from tests.short_study import LIGHT
 
 QUICK = [*LIGHT, "tracking=none", "bank=none", "n_trials=1"]
@@ -53,6 +54,21 @@ def test_the_baseline_is_the_script_as_it_is(tmp_path, done):
     if not Path(folder / "facts.json").read_text().count('"why_not": ""'):
         return  # no scratch copies on this machine
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_what_was_typed_is_in_force_in_each_trial_and_in_the_full_run(tmp_path, done):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    typed = ["settings.num_workers=2", "settings.cudnn_benchmark=true"]  # the second is its own
+    words = ["script=train.py", *typed, "search_space=[optimizer]", *QUICK]
+    out = done(tmp_path, *words, "--", "--name", "a=b, c")
+    (folder,) = (tmp_path / "outputs" / "train").iterdir()
+    result = json.loads((folder / "result.json").read_text())
+    assert result["baseline"]["settings"]["num_workers"] == 2
+    found = frozen.load_frozen(folder / "frozen.yaml")
+    assert found.provenance["imposed"] == ["num_workers"]
+    imposed = Imposed.of_frozen(found)
+    assert imposed.value("num_workers") == 2 and "cudnn_benchmark" not in imposed
+    assert "-m hotlap run --settings" in out
 
 
 HYDRA = """

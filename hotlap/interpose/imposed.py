@@ -3,8 +3,9 @@
 In a script "default" means: as the script does it. So a settings file, which names every setting,
 says more than is wanted; imposed are the settings that differ from PyTorch's default, and those
 that the file's provenance lists as tuned (a winner may well be `num_workers: 0` where the script
-itself takes 4). A file that a script was tuned for has that script's own way as its baseline; there
-only what was tuned is imposed.
+itself takes 4). A file that was tuned for a script has that script's own way in it; of such a file
+what was tuned is imposed, and what its provenance lists as imposed: settings that the user typed
+for the study, so that the script had them in every trial, the baseline's too.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Imposed:
         """Impose what a frozen file changes, over what it was found to win over.
 
         Raises:
-            FrozenFileError: Its provenance.tuned or provenance.override is no list.
+            FrozenFileError: Its provenance.tuned, imposed or override is no list.
         """
-        names = set(_listed(frozen, "tuned"))
+        names = {*_listed(frozen, "tuned"), *_listed(frozen, "imposed")}
         if not frozen.provenance.get("script"):
             names.update(frozen.settings.changed())
         return cls(

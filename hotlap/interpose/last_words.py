@@ -41,10 +41,10 @@ def tell_at_end(
     if imposed.names:
         atexit.register(tell)
     elif not helps:
-        say(
-            f"nothing to put in force: {path} has PyTorch's defaults, and its provenance lists no "
-            "setting as tuned"
-        )
+        why = "has PyTorch's defaults, and its provenance lists no setting as tuned"
+        if imposed.settings.changed():  # which only a file that was tuned for a script can have
+            why = "has a study's baseline, and its provenance lists no setting as tuned or imposed"
+        say(f"nothing to put in force: {path} {why}")
 
 
 def is_helper() -> bool:

@@ -16,6 +16,7 @@ from conf.hand_on import (
 from conf.schema import TuneConfig
 from hotlap.__main__ import parse
 from hotlap.interpose.launch import Script
+from hotlap.settings import Settings
 
 FROZEN = Path("outputs/frozen.yaml")
 
@@ -69,14 +70,13 @@ def test_what_to_type_next_holds_for_a_clone_with_a_blank_and_a_budget_that_woul
 
 def test_a_script_for_which_nothing_is_proven_has_no_full_run_but_its_own(monkeypatch):
     monkeypatch.setattr("sys.argv", ["tune.py"])
-    for words, own, proven, told in (
-        (["script=a.py"], {}, False, False),
-        (["script=a.py"], {}, True, True),
-        (["script=a.py"], {"num_workers": 2}, False, True),  # the user's, which the file has
-        (["+model=a"], {}, False, True),
+    for words, in_force, told in (
+        (["script=a.py"], False, False),
+        (["script=a.py"], True, True),
+        (["+model=a"], False, True),
     ):
-        config = TuneConfig(words=words, settings=own)
-        said = next_commands(config, Path("outputs/a/1"), FROZEN, "", proven=proven)
+        config = TuneConfig(words=words)
+        said = next_commands(config, Path("outputs/a/1"), FROZEN, "", in_force=in_force)
         assert ("full run" in said) is told and "go on with more time" in said
 
 
@@ -115,9 +115,22 @@ def test_a_tracking_servers_password_is_in_no_command():
 
 def test_a_frozen_file_says_what_its_script_was_overruled_in():
     words = ["override=[amp]", "script=a.py", "--", "-n"]
-    plain = script_origin(TuneConfig(words=words[1:]))
+    plain = script_origin(TuneConfig(words=words[1:]), {}, Settings())
     assert plain == {"script": "a.py -n"}
-    assert script_origin(TuneConfig(words=words, override=["amp"])) == plain | {"override": ["amp"]}
+    overruled = script_origin(TuneConfig(words=words, override=["amp"]), {}, Settings())
+    assert overruled == plain | {"override": ["amp"]}
+
+
+def test_a_frozen_file_lists_what_was_typed_and_is_not_the_scripts_own():
+    typed = {"num_workers": 4, "prefetch_factor": 8, "cudnn_benchmark": True}
+    config = TuneConfig(words=["script=a.py"], settings=typed)
+    own = {"num_workers": 0, "cudnn_benchmark": True}
+    for winner, imposed in (
+        (Settings(num_workers=3, prefetch_factor=8), ["num_workers", "prefetch_factor"]),
+        (Settings(), ["num_workers"]),  # without workers the other one means nothing
+    ):
+        assert script_origin(config, own, winner)["imposed"] == imposed
+    assert "imposed" not in script_origin(config, typed, Settings(num_workers=3))
 
 
 def test_a_full_run_goes_on_by_its_folder_and_by_what_was_typed_for_a_later_session(monkeypatch):

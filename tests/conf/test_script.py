@@ -132,6 +132,18 @@ def test_frozen_settings_are_where_a_script_may_start_from(ask, scripts, frozen_
     assert ran.configs[0].settings["num_workers"] == 4 and ran.configs[0].record == "t.jsonl"
 
 
+def test_all_that_a_frozen_file_puts_in_force_is_what_the_user_wants(ask, scripts):
+    """A default of PyTorch's is one of a script's own that was tuned away, if it is listed."""
+    origin = "{tuned: [num_workers], imposed: [amp], script: train.py}"
+    (scripts / "best.yaml").write_text(
+        f"settings: {{num_workers: 0, amp: none, pin_memory: true}}\nprovenance: {origin}\n"
+    )
+    ran = ask("script=train.py", "settings=best.yaml", "settings.set_to_none=true")
+    assert ran.code == 0, ran.err
+    wanted = {"num_workers": 0, "amp": "none", "pin_memory": True, "set_to_none": True}
+    assert ran.configs[0].settings == wanted
+
+
 def test_cfg_job_shows_a_script_and_its_arguments(ask, scripts):
     ran = ask("script=x=1/tiny train.py", "--cfg", "job", "--", "a b", "c=d,e")
     assert ran.code == 0 and not ran.configs

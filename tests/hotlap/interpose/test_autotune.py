@@ -58,10 +58,16 @@ def test_under_hotlap_run_that_line_gives_way_and_nothing_comes_too_late(runs):
             "settings: {num_workers: 3, amp: bf16}\nprovenance: {tuned: [amp], script: train.py}\n",
             {"amp"},
         ),
+        # and that one was typed for
+        (
+            "settings: {num_workers: 3, prefetch_factor: 4, amp: bf16}\n"
+            "provenance: {tuned: [amp], imposed: [prefetch_factor], script: train.py}\n",
+            {"amp", "prefetch_factor"},
+        ),
         ("settings: {}\n", set()),
     ],
 )
-def test_imposed_is_what_differs_from_the_default_or_was_tuned(tmp_path, text, names):
+def test_imposed_is_what_differs_from_the_default_or_was_tuned_or_typed(tmp_path, text, names):
     path = tmp_path / "frozen.yaml"
     path.write_text(text)
     assert Imposed.of_frozen(load_frozen(path)).names == names

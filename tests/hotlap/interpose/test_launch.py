@@ -179,6 +179,10 @@ def test_wrong_input_is_told_in_a_sentence_with_code_2(runs, words, sentence):
             "settings: {}\nprovenance: {override: amp}\n",
             "provenance.override is 'amp'; it has to be a list",
         ),
+        (
+            "settings: {}\nprovenance: {imposed: amp}\n",
+            "provenance.imposed is 'amp'; it has to be a list",
+        ),
     ],
 )
 def test_a_wrong_settings_file_is_told_before_the_script_begins(runs, settings, words):
@@ -186,6 +190,14 @@ def test_a_wrong_settings_file_is_told_before_the_script_begins(runs, settings, 
     done = runs.hotlap(settings, "script.py")
     assert done.returncode == 2 and done.stdout == ""
     assert words in done.stderr
+
+
+def test_a_file_with_the_scripts_own_way_alone_is_not_said_to_have_the_defaults(runs):
+    runs.file("script.py", "")
+    own = "settings: {num_workers: 3}\nprovenance: {tuned: [], script: script.py}\n"
+    (told,) = runs.hotlap(own, "script.py").stderr.splitlines()
+    assert told.startswith("hotlap: nothing to put in force: ") and "PyTorch" not in told
+    assert told.endswith(", and its provenance lists no setting as tuned or imposed")
 
 
 def test_a_missing_module_of_a_package_is_the_script_s_own_error(runs):
