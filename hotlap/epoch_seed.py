@@ -20,7 +20,8 @@ def begin_epoch(loader: Any, seed: int) -> None:
     """Let all that the loader's next pass draws come from `seed`.
 
     A sampler that counts its own passes, or holds a generator that is none of torch's, stays as it
-    is: nobody can tell it which epoch it is.
+    is: nobody can tell it which epoch it is. One that decides as it is asked for an iterator has
+    another order without workers than with some, for with these torch asks it twice.
     """
     seed_all(seed)
     for generator in _own_generators(loader):

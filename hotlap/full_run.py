@@ -31,7 +31,7 @@ from hotlap.batches import tensors
 from hotlap.epoch_seed import begin_epoch
 from hotlap.errors import Diverged, NoBatch, NoRoom, UserInputError
 from hotlap.job import EventLog, Job
-from hotlap.loadable import NO_MEMORY, plain, read, unreadable, why_other
+from hotlap.loadable import of_the_machine, plain, read, unreadable, why_other
 from hotlap.meter import Meter
 from hotlap.room import no_room, takes_no_more
 from hotlap.stopping import deafen, on_stop
@@ -255,9 +255,9 @@ class FullRun:
             if state["scaler"]:  # empty if it was saved without fp16
                 self._applied.scaler.load_state_dict(state["scaler"])
             self._position = Position(**state["position"])
-        except NO_MEMORY:
-            raise
         except Exception as error:  # also what a model's or an optimizer's own loading raises
+            if of_the_machine(error):
+                raise
             raise UserInputError(
                 f"the checkpoint {path} is of another model or optimizer than the workload has "
                 f"now: {why_other(error)}; put them back as they were, or begin a run of its own "

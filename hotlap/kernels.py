@@ -7,6 +7,7 @@ devices), with some classes only at the first step; so each choice is tried befo
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import warnings
@@ -27,6 +28,9 @@ KERNELS: dict[str, dict[str, bool]] = {
     "foreach": {"foreach": True, "fused": False},
     "fused": {"foreach": False, "fused": True},
 }
+
+SCALES = "_step_supports_amp_scaling"
+"""torch's mark on an optimizer whose step reads the scale and the overflow of a GradScaler."""
 
 
 def kernel_arguments(
@@ -66,7 +70,7 @@ def optimizer(
         set_kernel(loaded, settings, notes=notes)
         follow_layout(loaded)
 
-    built.register_load_state_dict_post_hook(again)  # a checkpoint brings its own along
+    when_loaded(built, again)
     return set_kernel(built, settings, notes=notes)
 
 
@@ -105,6 +109,15 @@ def set_kernel(
     after = [{key: g.get(key) for key in kernel} for g in built.param_groups]
     _settle(built, moved=before != after)
     return built
+
+
+def when_loaded(built: Optimizer, then: Callable[[Optimizer], Any]) -> None:
+    """Call `then` after each `load_state_dict`: a checkpoint brings kernel and layout along.
+
+    What wraps an optimizer and calls no constructor of torch's has no hooks; the other one loads.
+    """
+    if hasattr(built, "_optimizer_load_state_dict_post_hooks"):
+        built.register_load_state_dict_post_hook(then)
 
 
 def leave_to_torch(built: Optimizer) -> None:
@@ -157,6 +170,15 @@ def refusal(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) ->
 
 
 def _twin_error(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) -> str:
+    try:
+        _twin(built, group, kernel)
+    except Exception as error:  # whatever the step of a user's own class raises on a stranger
+        return one_line(error)
+    return ""
+
+
+def _twin(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) -> Optimizer | None:
+    """The twin, after its step; None where the group has nothing that is trained."""
     known = inspect.signature(type(built)).parameters
     given = {**built.defaults, **group, **kernel}
     values: dict[str, Any] = {**given, "foreach": None, "fused": None, **kernel}
@@ -168,20 +190,17 @@ def _twin_error(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]
         if dtype.is_floating_point or dtype.is_complex
     ]
     if not twins:
-        return ""
+        return None
     for twin in twins:
         twin.grad = torch.zeros_like(twin)
     devices = {device for device, _, _ in kinds if device.type == "cuda"}
-    try:
-        with torch.random.fork_rng(devices):  # a step may draw numbers
-            one = type(built)(twins, **hyper)
-            # A class's own step may read what only its groups say; a copy, which it may write to.
-            more = {key: values[key] for key in given if key not in known and key != "params"}
-            one.param_groups[0].update(copy.deepcopy(more))
-            one.step()
-    except Exception as error:  # whatever the step of a user's own class raises on a stranger
-        return one_line(error)
-    return ""
+    with torch.random.fork_rng(devices):  # a step may draw numbers
+        one = type(built)(twins, **hyper)
+        # A class's own step may read what only its groups say; a copy, which it may write to.
+        more = {key: values[key] for key in given if key not in known and key != "params"}
+        one.param_groups[0].update(copy.deepcopy(more))
+        one.step()
+    return one
 
 
 def _build(
@@ -205,14 +224,26 @@ def _settle(built: Optimizer, moved: bool) -> None:
     """Make what torch derives from `fused` in the constructor fit the groups."""
     fused = bool(built.param_groups) and all(g.get("fused") for g in built.param_groups)
     # GradScaler hands scale and overflow to a fused step that reads them, and only to that: a
-    # group with another kernel would step on scaled gradients.
-    if fused or getattr(built, "_step_supports_amp_scaling", False):
-        built._step_supports_amp_scaling = fused  # type: ignore[attr-defined]
+    # group with another kernel, or what only wraps an optimizer, would step on scaled gradients.
+    if getattr(built, SCALES, False) or (fused and _scales(built)):
+        setattr(built, SCALES, fused)
     if built.state and moved:
         # Loading puts `step` where the kernel wants it: on the device for fused.
         built.load_state_dict(built.state_dict())
     if "fused" in built.defaults:
         _count_on_the_host(built)
+
+
+def _scales(built: Optimizer) -> bool:
+    """Whether its class, made with the fused kernel, says that its step reads a GradScaler's scale.
+
+    Where that cannot be seen the scaler divides the gradients, which is right for any step.
+    """
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        twin = _twin(built, built.param_groups[0], KERNELS["fused"])
+        return bool(getattr(twin, SCALES, False))
+    return False
 
 
 def _count_on_the_host(built: Optimizer) -> None:

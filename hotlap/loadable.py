@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotlap.errors import UserInputError
+from hotlap.errors import UserInputError, chain
+from hotlap.resources import OUT_OF_MEMORY
 
 PARTS = ("model", "optimizer", "scaler", "position")
 """What a run needs of a checkpoint to go on."""
-
-NO_MEMORY = (torch.cuda.OutOfMemoryError, MemoryError)
-"""These say nothing about a checkpoint, and are told as what they are."""
 
 MAX_LINE = 300
 
@@ -77,9 +75,9 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except NO_MEMORY:
-        raise
     except Exception as error:  # torch's, pickle's, zipfile's: damaged bytes may raise any
+        if of_the_machine(error):
+            raise
         raise UserInputError(f"the checkpoint {path} {_why_unread(error)}") from None
     if lacking := [name for name in PARTS if not isinstance(state, dict) or name not in state]:
         raise UserInputError(
@@ -87,6 +85,17 @@ def read(path: Path) -> dict[str, Any]:
             "train.py has saved, checkpoint.pt in the run's folder"
         )
     return dict(state)
+
+
+def of_the_machine(error: Exception) -> bool:
+    """Whether it says nothing about a checkpoint: memory is short, or the device fails.
+
+    It is told as what it is. A model that loads has such an error within the words of its own.
+    """
+    return any(
+        isinstance(one, MemoryError) or OUT_OF_MEMORY.search(str(one)) or "CUDA error" in str(one)
+        for one in chain(error)
+    )
 
 
 def why_other(error: Exception) -> str:
@@ -133,12 +142,15 @@ def _refused(part: Any, at: str) -> Iterator[str]:
 
 
 def _comes_back(value: Any) -> bool:
-    """Whether torch writes `value` and reads it again. It may raise anything: it is anybody's."""
+    """Whether torch writes `value` and reads it again, as far as the machine lets it.
+
+    It may raise anything: it is anybody's.
+    """
     file = io.BytesIO()
     try:
         torch.save(value, file)
         file.seek(0)
         torch.load(file, weights_only=True)
-    except Exception:
-        return False
+    except Exception as error:
+        return of_the_machine(error)
     return True

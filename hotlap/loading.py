@@ -58,11 +58,18 @@ def arguments(
 
 
 def draw_as_new(loader: DataLoader[Any]) -> None:
-    """Draw the number that a new iterator of the loader draws for its workers' seeds.
+    """Draw what a new iterator of a loader with workers draws before its pass begins.
 
-    It comes before those of the epoch's order. An iterator that is kept from the epoch before, with
-    its workers, draws none, so that the order and all random numbers after it would be others.
+    It asks for the order twice, and for its workers' seeds in between. An iterator that is kept
+    from the epoch before, with its workers, asks for the order once: one that is decided as it is
+    asked for, and all random numbers after it, would be others.
     """
+    iter(loader.sampler if loader.batch_sampler is None else loader.batch_sampler)
+    draw_seed(loader)
+
+
+def draw_seed(loader: DataLoader[Any]) -> None:
+    """Draw the number that a new iterator of the loader draws for its workers' seeds."""
     torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
 

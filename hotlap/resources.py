@@ -17,6 +17,12 @@ from pathlib import Path
 
 PROC = Path("/proc")
 SHM = "/dev/shm"
+OUT_OF_MEMORY = re.compile(
+    r"out of memory|killed by signal: Killed|can(no|')t allocate memory|not enough memory|bad_alloc"
+    r"|_ALLOC(ATION)?_FAILED",  # cuBLAS, cuDNN and their like, which have workspaces of their own
+    re.I,
+)
+"""In the words of an error that comes from that."""
 UNFILLED = re.compile(r"</torch_(\d+)_")
 """The process id in the name of a file of torch's in shared memory, as its errors have it."""
 KILLED_S = 5.0

@@ -120,16 +120,21 @@ class Step:
     def _gradients(self, batch: Any) -> torch.Tensor:
         self.optimizer.zero_grad(set_to_none=self.settings.set_to_none)
         parts = self._parts(batch)
-        if self._graphs and (len(parts) > 1 or not self.settings.set_to_none):
-            self._own_gradients()
+        keeps = self._graphs and (len(parts) > 1 or not self.settings.set_to_none)
         total: torch.Tensor | None = None
         for part, share in parts:
             if self._graphs:
                 torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+            without = self._without_gradients() if keeps else []
             loss = self._forward(part)
             if share != 1.0:
                 loss = loss * share
             self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+            for parameter in without:
+                # It may be a CUDA graph's output, which the next micro batch overwrites; so does
+                # the next step where gradients are zeroed and not let go.
+                if parameter.grad is not None:
+                    parameter.grad = parameter.grad.clone()
             value = loss.detach().clone() if self._graphs else loss.detach()
             total = value if total is None else total + value
         assert total is not None
@@ -164,13 +169,11 @@ class Step:
         cut = self._split(batch, n) if self._split else pieces(batch, n_samples, n)
         return [(part, self._count(part) / n_samples) for part in cut]
 
-    def _own_gradients(self) -> None:
-        # Else .grad would be a CUDA graph's output, which the next micro batch overwrites; so does
-        # the next step where gradients are zeroed and not let go.
-        for group in self.optimizer.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is None and parameter.requires_grad:
-                    parameter.grad = torch.zeros_like(parameter)
+    def _without_gradients(self) -> list[torch.Tensor]:
+        # Made beforehand they would be zeros for what is no part of the loss, and move it: momentum
+        # and weight decay pass over a parameter without a gradient alone.
+        groups = self.optimizer.param_groups
+        return [one for group in groups for one in group["params"] if one.grad is None]
 
     def _after_update(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         # GradScaler leaves out the step of most optimizers on overflow, so this is not called;

@@ -28,7 +28,13 @@ from hotlap.errors import Diverged, HotlapError, InvalidTrial, NoRoom, UserInput
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
 from hotlap.progress import listen
-from hotlap.resources import OtherCpu, Usage, peak_host_bytes, shared_memory_hint
+from hotlap.resources import (
+    OUT_OF_MEMORY,
+    OtherCpu,
+    Usage,
+    peak_host_bytes,
+    shared_memory_hint,
+)
 from hotlap.settings import Settings
 from hotlap.sides import compute_nothing, hold
 from hotlap.spoken import count
@@ -38,11 +44,6 @@ from hotlap.workload import Workload
 if TYPE_CHECKING:
     from hotlap.apply import Applied
 
-OUT_OF_MEMORY = re.compile(
-    r"out of memory|killed by signal: Killed|can't allocate memory|not enough memory"
-    r"|_ALLOC(ATION)?_FAILED",  # cuBLAS, cuDNN and their like, which have workspaces of their own
-    re.I,
-)
 SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
 MAX_LINE = 500
 PREPARING_S = 0.5
@@ -249,7 +250,9 @@ def _workers_of(error: BaseException, job: Job) -> tuple[int, int]:
 
 
 def _first_line(text: str) -> str:
-    return text.splitlines()[0][:MAX_LINE]
+    """With the next one where it only announces that: torch lists so what it could not load."""
+    first, *more = text.splitlines()
+    return (f"{first} {more[0].strip()}" if more and first.endswith(":") else first)[:MAX_LINE]
 
 
 class _Preparing:

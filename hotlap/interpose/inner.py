@@ -79,21 +79,25 @@ class AsMade:
         self._made[loader] = _Made(dict(own), attributes)
 
     def behind(
-        self, dataset: Any, is_same: Callable[[DataLoader[Any], str], bool]
+        self, given: Mapping[str, Any], is_same: Callable[[DataLoader[Any], str], bool]
     ) -> Mapping[str, Any]:
         """The script's arguments of the loader that another one is made from; empty if none is.
 
+        What was not handed on contradicts nothing, and stays torch's default.
+
         Args:
-            dataset: The other one's.
-            is_same: Whether it was given what a loader has in an attribute.
+            given: The other one's arguments.
+            is_same: Whether what a loader has in an attribute was given, or is the default of what
+                was not.
         """
         for reference in reversed(self._made.keyrefs()):  # other threads may make some meanwhile
             loader = reference()
-            if loader is None or loader.dataset is not dataset:
+            if loader is None or loader.dataset is not given["dataset"]:
                 continue
             if (made := self._made.get(loader)) is not None:
-                if all(is_same(loader, name) for name in made.own):
-                    return made.own
+                same = {name for name in ("num_workers", *made.own) if is_same(loader, name)}
+                if given.keys() & {"num_workers", *made.own} <= same:
+                    return {name: made.own[name] for name in made.own if name in same}
         return {}
 
     def of(self, loader: DataLoader[Any]) -> dict[str, Any]:

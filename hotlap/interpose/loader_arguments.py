@@ -106,7 +106,7 @@ class LoaderArguments:
         if not given.get("num_workers"):
             return given
         imposed = self._as_made.behind(
-            given["dataset"], lambda first, name: self._same(name, getattr(first, name), given)
+            given, lambda first, name: self._same(name, getattr(first, name), given)
         )
         return {**given, **imposed} if imposed else given
 

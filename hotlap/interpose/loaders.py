@@ -32,7 +32,7 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.seen import LoaderSeen, Seen
 from hotlap.interpose.workers import Workers
-from hotlap.loading import draw_as_new
+from hotlap.loading import draw_seed
 from hotlap.notes import Note, tell
 
 DAEMONIC = (
@@ -141,7 +141,9 @@ class Loaders:
                 vars(self)[HELD] = watcher._holdable(loader)
                 seen.n_iterators += 1
                 if watcher._workers.keeps(loader):
-                    draw_as_new(loader)  # the script's own loader makes a new iterator here
+                    draw_seed(loader)  # the script's own loader makes a new iterator here
+                    if watcher._workers.has_own(loader):  # which asks for the order once more
+                        self._sampler_iter = iter(self._index_sampler)
 
         @functools.wraps(following)
         def __next__(self: Any) -> Any:

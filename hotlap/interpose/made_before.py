@@ -34,8 +34,9 @@ def made_before() -> MadeBefore:
         kind = type(one)
         if issubclass(kind, DataLoader):
             found.loaders.append(one)
-        elif issubclass(kind, Optimizer) and "param_groups" in vars(one):  # no mere wrapper of one
-            found.optimizers.append(one)
+        elif issubclass(kind, Optimizer) and "param_groups" in vars(one):
+            if getattr(kind.step, "hooked", False):  # else torch has made none: a mere wrapper
+                found.optimizers.append(one)
         elif issubclass(kind, GradScaler) and one.is_enabled():
             found.scalers.append(one)
     return found

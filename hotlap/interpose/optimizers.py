@@ -28,7 +28,7 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places, maker
 from hotlap.interpose.ranks import Ranks
 from hotlap.interpose.seen import OptimizerSeen, Seen
-from hotlap.kernels import accepted, leave_to_torch, set_kernel
+from hotlap.kernels import accepted, leave_to_torch, set_kernel, when_loaded
 from hotlap.notes import Note
 
 
@@ -69,6 +69,7 @@ class Optimizers:
         self._taken_up: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()  # where it was made
         self._alike: dict[str, OptimizerSeen] = {}
         self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
+        self._n_before = 0  # steps before that of one that may wrap another
         self._trying = False  # whether kernels are tried on twins just now
         self.listener: Listener | None = None
 
@@ -93,9 +94,9 @@ class Optimizers:
         @functools.wraps(scaled_step)
         def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             # A scaler asks for the kernel before it calls the step, and leaves the gradients of a
-            # fused one scaled: within that step it would be too late to choose another.
-            if self.is_enabled() and isinstance(optimizer, Optimizer):
-                watcher.take_up(optimizer, sys._getframe(1))
+            # fused one scaled: within that step it would be too late to choose another. What is
+            # not known may wrap one that is, and then it is that one's step.
+            if self.is_enabled() and watcher._knows(optimizer):
                 watcher._meet(optimizer)
             return scaled_step(self, optimizer, *args, **kwargs)
 
@@ -117,10 +118,21 @@ class Optimizers:
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._trying or _is_inner(optimizer, frame := sys._getframe(1)):
             return
-        self.take_up(optimizer, frame)  # one that came by a way of its own
+        if not self._knows(optimizer):  # it came by a way of its own
+            if self._may_wrap(optimizer):
+                return
+            self.take_up(optimizer, frame)
         if self.listener is not None:
             self.listener.steps(optimizer)
         self._meet(optimizer)
+
+    def _knows(self, optimizer: Any) -> bool:
+        return isinstance(optimizer, Optimizer) and optimizer in self._taken_up
+
+    def _may_wrap(self, optimizer: Optimizer) -> bool:
+        """Whether it has the groups of one that is known, which steps in its place as a rule."""
+        self._n_before = self._seen.n_steps
+        return any(one.param_groups is optimizer.param_groups for one in list(self._taken_up))
 
     def _meet(self, optimizer: Optimizer) -> None:
         """It is about to step: the first time, note what it is and choose its kernel."""
@@ -138,13 +150,15 @@ class Optimizers:
         if self._ranks.why_not() or not self._kernel_imposed:
             return
         self._choose(optimizer)
-        # A checkpoint brings its own kernel along.
-        optimizer.register_load_state_dict_post_hook(self._choose)
+        when_loaded(optimizer, self._choose)
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._trying or _is_inner(optimizer, sys._getframe(1)):
             return
-        seen = self._known[optimizer]
+        if (seen := self._known.get(optimizer)) is None:
+            if self._seen.n_steps == self._n_before:  # it wraps none, for no other has stepped
+                self.take_up(optimizer)
+            return
         seen.n_steps += 1
         self._seen.n_steps += 1
         if self._observe and seen.n_steps == 1:

@@ -37,7 +37,7 @@ from hotlap.interpose.refusals import refusals
 from hotlap.interpose.root_call import RootCall
 from hotlap.interpose.seen import RootSeen, Seen
 from hotlap.interpose.twins import TwinCall, Twins, put_back
-from hotlap.kernels import follow_layout
+from hotlap.kernels import follow_layout, when_loaded
 from hotlap.modules import lay_out, layout_of
 
 MAX_WATCHED_STEPS = 20
@@ -115,7 +115,7 @@ class Roots:
         self._optimizers.add(optimizer)
         self._thread = threading.get_ident()  # a script may train in a thread of its own
         if "memory_format" in self._imposed:
-            optimizer.register_load_state_dict_post_hook(follow_layout)
+            when_loaded(optimizer, follow_layout)
         if self._watching and self._n_watched:
             self._n_in_vain += 1
         if self._n_in_vain >= MAX_IN_VAIN:

@@ -106,6 +106,10 @@ class Workers:
             and not watched.own["persistent_workers"]
         )
 
+    def has_own(self, loader: DataLoader[Any]) -> bool:
+        """Whether one that is watched would have workers by the script alone, too."""
+        return bool(self._watched[loader].own["num_workers"])
+
     def before_pass(self, loader: DataLoader[Any]) -> float:
         """Give up what must not be in force in the pass that begins now.
 

@@ -6,12 +6,14 @@ that are kept in memory. Its loader's workers, if there are some, fill their que
 A pass over held batches has no end, and an evaluation on the training loader, or on one made at the
 same line, would wait for it for ever. So who goes through it beside the pass that trains gets the
 loader's own batches, and so does who asks for more of them without a step than training ever did.
+Several iterators may train together; what they ask for between two steps may become more.
 """
 
 from __future__ import annotations
 
 import weakref
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 
@@ -47,7 +49,8 @@ class Holding:
         self._next = 0
         self._n_asked = self._most_asked = 0  # since the last step; and before one
         self._asks: weakref.ref[Any] | None = None  # the iterator that was asked last
-        self._trains: weakref.ref[Any] | None = None  # the one whose batch was stepped on
+        self._asked: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # how often since the step
+        self._train: WeakSet[Any] = WeakSet()  # those whose batches are stepped on
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._units, name)
@@ -76,9 +79,11 @@ class Holding:
     def asks(self, seen: Any, iterator: Any) -> Any:
         """A batch is asked for."""
         self._units.asks(seen, iterator)
+        self._asks = None
         if self.loader is not None and not self._units.trains(seen):
             return None
         self._asks = weakref.ref(iterator)
+        self._asked[iterator] = self._asked.get(iterator, 0) + 1
         if self._kept and self._is_beside(iterator):
             return None
         self._n_asked += 1
@@ -91,18 +96,27 @@ class Holding:
 
     def ends(self, seen: Any) -> None:
         """A pass has no batch left; if a step follows, it was not for what that gave."""
+        if self._asks is not None and (iterator := self._asks()) is not None:
+            self._asked.pop(iterator, None)
+            self._train.discard(iterator)
         self._asks = None
         self._units.ends(seen)
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer stepped: what was asked for since the last step was for training."""
-        if not self._kept:
-            self._most_asked = max(self._most_asked, self._n_asked)
-        self._n_asked = 0
-        self._trains = self._asks or self._trains
+        self._follow()
         self._units.stepped(optimizer)
 
+    def _follow(self) -> None:
+        """What trains, and how much it asks for; not what an evaluation asks for beside it."""
+        asked = dict(self._asked)
+        if not self._kept or self._train.isdisjoint(asked):
+            self._train.update(asked)
+        n_asked = sum(n for one, n in asked.items() if one in self._train)
+        self._most_asked = max(self._most_asked, n_asked if self._kept else self._n_asked)
+        self._asked.clear()
+        self._n_asked = 0
+
     def _is_beside(self, iterator: Any) -> bool:
-        """Whether the pass that trains is another one, which is still open."""
-        trains = None if self._trains is None else self._trains()
-        return trains is not None and trains is not iterator
+        """Whether the passes that train are others, and one of them is still open."""
+        return bool(self._train) and iterator not in self._train

@@ -146,6 +146,12 @@ class _Seeding:
         self._follower.seed_fetch()
         self._follower.units.begins(seen)
 
+    def is_over(self, before: Any, seen: Any) -> None:
+        if id(before) in self._beginning:
+            self._beginning.remove(id(before))
+            self._beginning.add(id(seen))
+        self._follower.units.is_over(before, seen)
+
     def asks(self, seen: Any, iterator: Any) -> None:
         # With workers the order is decided as the pass begins, without them at its first batch.
         if id(seen) not in self._beginning:

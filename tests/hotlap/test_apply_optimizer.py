@@ -11,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import hotlap
 from hotlap.kernels import KERNELS, accepted, kernel_arguments, leave_to_torch, set_kernel
 from hotlap.settings import Settings
+from tests.hotlap.wrapping import scaled_steps, wrapped
 
 CHOSEN = {
     "default": (None, None),
@@ -111,6 +112,22 @@ def test_a_class_without_the_keyword_keeps_torch_s_choice_with_a_note(caplog):
         torch.optim.RMSprop, parameters(), Settings(optimizer_kernel="for_loop"), lr=0.1
     )
     assert for_loop.param_groups[0]["foreach"] is False
+
+
+@pytest.mark.parametrize("kernel", ["default", "foreach", "fused"])
+def test_what_wraps_an_optimizer_trains_as_without_hotlap(kernel):
+    def steps_of(make):
+        torch.manual_seed(0)
+        model = nn.Linear(4, 2)
+        scaled_steps(model, make(model.parameters()), zero_grad=model.zero_grad)
+        return model.weight
+
+    def factory(parameters, **kernel):
+        return wrapped(torch.optim.SGD(parameters, lr=0.1, **kernel))
+
+    settings = Settings(optimizer_kernel=kernel)
+    ours = steps_of(lambda parameters: hotlap.optimizer(factory, parameters, settings))
+    assert torch.allclose(ours, steps_of(factory), atol=1e-5)
 
 
 def test_the_user_s_own_kernel_stays_with_default_and_is_overridden_by_another():

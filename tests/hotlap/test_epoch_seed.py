@@ -51,6 +51,20 @@ def lazy():
     return {"shuffle": True, "model": nn.Sequential(nn.Flatten(), nn.LazyLinear(2))}
 
 
+class Buckets:
+    """Decides as it is asked for its batches, and not as it gives the first one."""
+
+    def __len__(self):
+        return EPOCH
+
+    def __iter__(self):
+        return iter(torch.randperm(32).view(EPOCH, 8).tolist())
+
+
+def decided_at_once():
+    return {"loader_defaults": {"batch_sampler": Buckets()}}
+
+
 def batches(folder, settings, ways, *ends):
     """The images of each batch that is trained on, in sessions that end at these steps."""
     asked, trained_on = [], []
@@ -77,7 +91,7 @@ def batches(folder, settings, ways, *ends):
 WAYS = [shuffled, with_a_generator, with_a_samplers_generator, with_batches_of_a_generator, lazy]
 
 
-@pytest.mark.parametrize("ways", WAYS)
+@pytest.mark.parametrize("ways", [*WAYS, decided_at_once])
 @pytest.mark.parametrize("settings", [KEPT, ANEW, NONE], ids=["kept", "anew", "none"])
 def test_a_run_that_goes_on_trains_on_the_batches_of_one_that_was_never_stopped(
     tmp_path, ways, settings
@@ -95,3 +109,8 @@ def test_the_order_is_the_same_whoever_loads(tmp_path, ways):
     none = batches(tmp_path / "none", NONE, ways, 2 * EPOCH)
     assert batches(tmp_path / "kept", KEPT, ways, 2 * EPOCH) == none
     assert batches(tmp_path / "anew", ANEW, ways, 2 * EPOCH) == none
+
+
+def test_an_order_that_is_decided_at_once_is_the_same_with_any_workers(tmp_path):
+    kept = batches(tmp_path / "kept", KEPT, decided_at_once, 2 * EPOCH)
+    assert batches(tmp_path / "anew", ANEW, decided_at_once, 2 * EPOCH) == kept

@@ -13,6 +13,7 @@ from hotlap.errors import UserInputError
 from hotlap.full_run import FullRun, train
 from hotlap.job import EventLog, Job
 from hotlap.settings import Settings
+from hotlap.worker import failure
 
 pytestmark = pytest.mark.usefixtures("flags_as_before")
 
@@ -211,6 +212,37 @@ def test_a_run_does_not_go_on_with_other_batches_or_in_another_order(tmp_path):
     del state["batch_size"], state["seed"]  # as an earlier version saved it
     torch.save(state, place)
     assert full_run(tmp_path, 2, batch_size=4)["trained"]["epoch"] == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to ..."), "oom"),
+        (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "oom"),
+        (MemoryError("std::bad_alloc"), "oom"),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), "crash"),
+    ],
+    ids=["host", "device", "allocator", "a fault of the device"],
+)
+@pytest.mark.parametrize("at", [(torch, "load"), (torch.Tensor, "copy_")], ids=["read", "loaded"])
+def test_what_the_machine_does_is_not_told_of_the_checkpoint(
+    tmp_path, monkeypatch, at, error, outcome
+):
+    full_run(tmp_path, 1)
+    made = workload()
+    applied = apply(made, Settings())
+    run = {"epochs": 2, "folder": str(tmp_path), "resume": str(tmp_path / "checkpoint.pt")}
+
+    def fails(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(*at, fails)
+    with pytest.raises(Exception) as caught:
+        FullRun(made, applied, Job("", run=run), EventLog(tmp_path))
+    monkeypatch.undo()
+    told = failure(caught.value, Job(""))
+    assert told["outcome"] == outcome and str(error) in told["error"]
+    assert "damaged" not in told["error"] and "another model" not in told["error"]
 
 
 def test_a_checkpoint_of_another_model_is_told_with_the_first_thing_that_differs(tmp_path):

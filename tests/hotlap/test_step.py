@@ -110,21 +110,43 @@ class Replayed(torch.autograd.Function):
         return Replayed.memory.detach(), None
 
 
+def as_with_graphs(model, optimizer, loss, **settings):
+    """A step as with compile_mode=reduce-overhead on CUDA."""
+    step = hotlap.Step(model, optimizer, loss, Settings(**settings), "cpu")
+    step._graphs, step._simple = True, False
+    return step
+
+
 @pytest.mark.parametrize("set_to_none", [False, True])
 @pytest.mark.parametrize("n", [None, 1])
 def test_no_gradient_lies_where_a_cuda_graph_writes_the_next_one(set_to_none, n):
     model = nn.Module()
     model.weight = nn.Parameter(torch.zeros(3))
-    settings = Settings(set_to_none=set_to_none, micro_batch_size=n)
-    step = hotlap.Step(
+    step = as_with_graphs(
         model,
         torch.optim.SGD(model.parameters(), lr=0.1),
         lambda model, batch: Replayed.apply(model.weight, batch.mean(0)),
-        settings,
-        "cpu",
+        set_to_none=set_to_none,
+        micro_batch_size=n,
     )
-    step._graphs, step._simple = True, False  # as with compile_mode=reduce-overhead on CUDA
     batch = torch.arange(6.0).view(2, 3)
     for _ in range(3):
         step(batch)
         assert torch.equal(model.weight.grad, batch.mean(0))
+
+
+@pytest.mark.parametrize("set_to_none", [False, True])
+@pytest.mark.parametrize("n", [None, 1])
+def test_what_is_no_part_of_the_loss_is_left_alone_where_gradients_are_kept(set_to_none, n):
+    model = nn.ModuleDict({"used": nn.Linear(3, 1), "unused": nn.Linear(3, 1)})
+    before = model["unused"].weight.detach().clone()
+    step = as_with_graphs(
+        model,
+        torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.1),
+        lambda model, batch: model["used"](batch).mean(),
+        set_to_none=set_to_none,
+        micro_batch_size=n,
+    )
+    for _ in range(3):
+        step(torch.ones(2, 3))
+    assert torch.equal(model["unused"].weight, before) and model["unused"].weight.grad is None

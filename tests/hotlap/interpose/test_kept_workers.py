@@ -28,6 +28,27 @@ def flat(loader):
     return [int(one) for batch in loader for one in batch]
 
 
+class Buckets:
+    """Decides as it is asked for its batches, and not as it gives the first one."""
+
+    def __len__(self):
+        return 2
+
+    def __iter__(self):
+        return iter(torch.randperm(8).view(2, 4).tolist())
+
+
+def test_an_order_that_is_decided_at_once_is_the_plain_script_s(interpose):
+    def numbers():
+        torch.manual_seed(0)
+        loader = DataLoader(Files(), batch_sampler=Buckets(), num_workers=1)
+        return [[*flat(loader), float(torch.rand(()))] for _ in range(3)]
+
+    plain = numbers()
+    interposition = interpose(persistent_workers=True)
+    assert numbers() == plain and interposition.notes == []
+
+
 @pytest.mark.parametrize("way", ["in place", "anew"])
 def test_a_list_of_texts_that_is_shuffled_between_epochs_reaches_the_workers(interpose, way):
     interposition = interpose(**KEPT)

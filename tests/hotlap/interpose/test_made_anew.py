@@ -28,7 +28,13 @@ def by_differences(old):
     return DataLoader(old.dataset, sampler=old.sampler, **taken)
 
 
-ways = pytest.mark.parametrize("anew", [by_batches, by_differences])
+def by_an_older_list(old):
+    """As an accelerate that knows fewer arguments than torch has."""
+    taken = {n: getattr(old, n) for n in TAKEN if n not in ("in_order", "persistent_workers")}
+    return DataLoader(old.dataset, batch_sampler=old.batch_sampler, **taken)
+
+
+ways = pytest.mark.parametrize("anew", [by_batches, by_differences, by_an_older_list])
 
 
 @ways
@@ -111,6 +117,23 @@ def test_the_script_s_own_thread_count_of_workers_comes_after_ours_once(interpos
     interpose(num_workers=1, worker_threads=2, multiprocessing_context="spawn")
     loader = anew(DataLoader(Rows(), 4))
     assert loader.worker_init_fn.n_threads == 2 and loader.worker_init_fn.then is None
+
+
+def test_an_imposed_argument_that_is_not_handed_on_contradicts_nothing(interpose):
+    interposition = interpose(in_order=False, **KEPT)
+    loader = by_an_older_list(DataLoader(Counting(), 4, shuffle=True))
+    assert (loader.num_workers, loader.persistent_workers, loader.in_order) == (1, True, False)
+    list(loader)
+    assert loader.num_workers == 0 and interposition.seen.loaders[-1].num_workers == 0
+    assert "changes when a sample is drawn" in told(interposition)["num_workers"]
+
+
+def test_what_is_not_handed_on_is_not_taken_from_the_first_one(interpose):
+    interpose(num_workers=1, worker_threads=2, multiprocessing_context="spawn")
+    rows, own = Rows(), print
+    first = DataLoader(rows, 4, worker_init_fn=own)
+    anew = DataLoader(rows, 4, num_workers=first.num_workers)
+    assert first.worker_init_fn.then is own and anew.worker_init_fn.then is None
 
 
 def test_in_another_order_they_have_what_that_order_needs(interpose):

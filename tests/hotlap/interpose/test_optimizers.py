@@ -9,6 +9,7 @@ from torch import nn
 
 from hotlap.interpose.reach import reach
 from tests.hotlap.interpose.nets import train
+from tests.hotlap.wrapping import ALL_HOOKS, STEP_HOOKS, made_around, scaled_steps, wrapped
 
 
 def trained(kind=torch.optim.Adam, n_steps=2, **own):
@@ -102,6 +103,39 @@ def test_a_scaler_of_the_script_does_not_meet_the_script_s_own_fused_kernel(
         scaler.update()
     assert torch.allclose(model.weight, plain.weight, atol=1e-5)
     assert [(o.own_kernel, o.n_steps) for o in seen.optimizers] == [("fused", 4)]
+
+
+def steps_of(wrap, **more):
+    model, base = trained(torch.optim.SGD, n_steps=0, momentum=0.9)
+    zero_grad = None if more.get("hooks", True) else model.zero_grad  # torch's own would hook it
+    scaled_steps(model, wrap(base, **more), zero_grad=zero_grad)
+    return model.weight
+
+
+@pytest.mark.parametrize("hooks", [(), STEP_HOOKS, ALL_HOOKS], ids=["none", "of step", "all"])
+@pytest.mark.parametrize("kernel", ["foreach", "fused"])
+def test_of_what_wraps_an_optimizer_the_wrapped_one_is_met(interpose, kernel, hooks):
+    plain = steps_of(wrapped, hooks=hooks)
+    interposition = interpose(optimizer_kernel=kernel, memory_format="channels_last")
+    assert torch.allclose(steps_of(wrapped, hooks=hooks), plain, atol=1e-5)
+    seen = interposition.seen
+    assert [(one.name, one.n_steps) for one in seen.optimizers] == [("SGD", 4)]
+    assert seen.n_steps == 4
+
+
+@pytest.mark.parametrize("kernel", ["foreach", "fused"])
+def test_what_wraps_an_optimizer_and_is_one_itself_does_not_step_on_scaled_gradients(
+    interpose, kernel
+):
+    plain = steps_of(made_around)
+    interpose(optimizer_kernel=kernel)
+    assert torch.allclose(steps_of(made_around), plain, atol=1e-5)
+
+
+def test_a_fused_kernel_that_is_imposed_gets_the_scale_where_the_class_asks_for_it(interpose):
+    interpose(optimizer_kernel="fused")
+    _, optimizer = trained(torch.optim.SGD)
+    assert optimizer._step_supports_amp_scaling
 
 
 def test_with_nothing_imposed_the_groups_are_as_the_script_made_them(interpose):
@@ -225,6 +259,15 @@ def test_an_optimizer_that_is_copied_or_read_from_a_file_is_known(interpose, way
     assert [root.name for root in seen.roots] == ["Linear"] and dtypes == [torch.bfloat16]
     assert optimizer.param_groups[0]["foreach"] is True
     assert reach(seen)["amp"] == ""
+
+
+def test_one_with_the_groups_of_another_that_steps_itself_is_known_after_that(interpose):
+    seen = interpose(optimizer_kernel="foreach").seen
+    model, inner = trained(torch.optim.SGD, n_steps=0)
+    optimizer = Dressed(inner)
+    step(model, optimizer, 3)
+    assert (seen.n_optimizers_made, seen.n_steps) == (2, 2)
+    assert optimizer.param_groups[0]["foreach"] is True
 
 
 def test_an_optimizer_that_calls_no_constructor_is_known_from_its_first_step_on(interpose):

@@ -28,6 +28,22 @@ def test_loader_settings_change_nothing(scripts):
     assert losses(scripts)["losses"] == losses(scripts, num_workers=2)["losses"]
 
 
+ANEW = """
+def batches():
+    while True:
+        iterator = iter(DataLoader(rows, batch_size=8, shuffle=True))
+        for _ in range(2):
+            yield next(iterator)
+"""
+
+
+def test_nor_where_loaders_are_made_anew_while_the_pass_before_is_open(scripts):
+    text = TRAIN.replace("def train(", ANEW + "\ndef train(")
+    text = text.replace("for x, y in loader:", "for x, y in batches():")
+    plain, ours = losses(scripts, text), losses(scripts, text, num_workers=2)
+    assert ours["batches"] == plain["batches"] and ours["repeatable"]
+
+
 def test_other_dice_roll_otherwise_on_the_same_batches(scripts):
     seen = losses(scripts), losses(scripts, dice=1)
     assert seen[0]["batches"] == seen[1]["batches"]

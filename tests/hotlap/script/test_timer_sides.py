@@ -1,5 +1,7 @@
 """The loader alone and the model alone, in a script."""
 
+import pytest
+
 from tests.hotlap.script.found import ok
 from tests.hotlap.script.script_texts import TRAINING
 
@@ -27,6 +29,33 @@ def test_it_does_so_of_a_loader_that_is_gone_through_anew_for_each_step(scripts)
     )
     measured = ok(scripts.run(text + "train(100_000)", side="compute"))
     assert sum(block.samples for block in measured.blocks) > 64
+
+
+ACCUMULATES = """
+n = 0
+while True:
+    for x, y in loader:
+        n += 1
+        nn.functional.mse_loss(model(x), y).backward()
+        if n < 7 or n % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+IN_PAIRS = """
+while True:
+    for (x, y), (z, _) in zip(loader, loader):
+        optimizer.zero_grad()
+        (nn.functional.mse_loss(model(x), y) + model(z).square().mean()).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("loop", [ACCUMULATES, IN_PAIRS], ids=["accumulates", "in pairs"])
+def test_it_does_so_where_a_step_takes_several_batches_and_from_several_passes(scripts, loop):
+    """Each batch is 8 samples: 16 are read before the kept ones have all that a step asks for."""
+    text = FEW_READS.replace("64", "128") + TRAINING.replace("TensorDataset(", "Few(")
+    ok(scripts.run(text + loop, side="compute"))
 
 
 def test_the_loader_alone_calls_no_model(scripts):
