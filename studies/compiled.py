@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
+from hotlap.warm_up import WarmUp
 from studies.durations import EAGER
 
 GRAPH = ("compile_mode", "amp", "memory_format", "sdpa_backend", "micro_batch_size")
@@ -46,14 +47,15 @@ class Compiled:
 
     def remember(self, settings: Settings, measurement: Measurement) -> None:
         """A trial of this session has ended, however it did: what it compiled is on disk."""
-        self.learn(settings, measurement.compile_s)
-        if measurement.warmup and measurement.compile_s <= 0:
+        paid_s = _paid_s(measurement)
+        self.learn(settings, paid_s)
+        if measurement.warmup and paid_s <= 0:
             self._begun.add(_values(settings, GRAPH))
 
     def from_nothing(self, settings: Settings, measurement: Measurement) -> Measurement:
         """The measurement as if nothing had been compiled before it, as far as that is known."""
         known_s = self._known_s(settings)
-        return replace(measurement, compile_s=max(measurement.compile_s, known_s))
+        return replace(measurement, compile_s=max(_paid_s(measurement), known_s))
 
     def is_on_disk(self, settings: Settings) -> bool:
         """Whether a trial has compiled the same."""
@@ -83,6 +85,16 @@ def compiled(trial: FrozenTrial) -> tuple[Settings, float]:
     """The settings of a trial of the ledger, and what it says of their compilation's cost."""
     noted = trial.user_attrs
     return Settings.from_dict(noted["settings"]), float(noted.get("compile_s") or 0.0)
+
+
+def _paid_s(measurement: Measurement) -> float:
+    """What a trial paid; one that was stopped in its warm-up has not said it, but its steps do."""
+    if measurement.compile_s > 0 or measurement.blocks:
+        return measurement.compile_s
+    warm_up = WarmUp(block_s=1.0, unit=1, n_prefetched=0)  # only its slow blocks are asked for
+    for block in measurement.warmup:
+        warm_up.add(block)
+    return warm_up.compile_s
 
 
 def _values(settings: Settings, names: tuple[str, ...]) -> Key:

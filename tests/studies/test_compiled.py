@@ -72,9 +72,17 @@ def test_a_session_and_its_continuation_agree_on_it(replay):
     assert session.lab.compiled.expected_s(COMPILED) == 80.0
 
 
+def test_one_that_was_stopped_in_its_warm_up_tells_by_its_steps_what_it_compiled(lab):
+    stopped = lab.measure("search", COMPILED, 1000, lambda warmup, window: len(warmup) > 1)
+    assert stopped.run.outcome == "pruned" and not stopped.run.measurement.blocks
+    trials = [stopped, lab.measure("search", COMPILED, 1000)]
+    assert [compile_s_of(trial) for trial in trials] == pytest.approx([80.0, 80.0])
+    assert lab.compiled.expected_s(COMPILED) == pytest.approx(80.0)
+
+
 def test_one_that_was_stopped_before_it_could_tell_leaves_its_modes_dearest(lab):
     lab.measure("search", COMPILED, 1000)
-    lab.measure("search", OTHER_GRAPH, 1000, lambda warmup, window: len(warmup) > 1)
+    lab.measure("search", OTHER_GRAPH, 1000, lambda warmup, window: len(warmup) > 0)
     assert compile_s_of(lab.measure("search", OTHER_GRAPH, 1000)) == 80.0
 
 
