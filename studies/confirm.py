@@ -141,7 +141,7 @@ def confirm(
     for arm in everyone:
         arm.n_compared = max(1, len(everyone) - 1)
     if len(everyone) == 1:
-        if known is not None and (n_wanted or rounds.left() < rounds.round_s(everyone)):
+        if known is not None and (n_wanted or not rounds.n_fitting(everyone, rounds.left())):
             return _beside(known, wanted, rounds)
         rounds = replace(rounds, max_rounds=min(rounds.max_rounds, ALONE_ROUNDS))
     n_rounds = rounds.run(everyone, baseline)
@@ -159,7 +159,7 @@ def _beside(known: Trial, wanted: list[Arm], rounds: Rounds) -> Confirmed:
     """The first arm for which there is time, beside the baseline's `known` trial."""
     baseline, *others = wanted
     baseline.trials[0] = known
-    arm = next((arm for arm in others if rounds.round_s([arm]) <= rounds.left()), None)
+    arm = next((arm for arm in others if rounds.n_fitting([arm], rounds.left())), None)
     if arm is None:
         return Confirmed([baseline], 0, n_wanted=len(others))
     rounds.measure(arm, 0, baseline)
@@ -200,8 +200,7 @@ def affordable(
     """
     taken = list(arms[:1])
     for arm in arms[1:]:
-        round_s = rounds.round_s([*taken, arm])
-        n_rounds = int(min(rounds.max_rounds, seconds / round_s)) if round_s else rounds.max_rounds
+        n_rounds = rounds.n_fitting([*taken, arm], seconds)
         if len(taken) == 1:
             worth = n_rounds >= 1
         elif power is None:

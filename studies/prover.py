@@ -117,8 +117,9 @@ class Prover:
         self._expect(arms.values())
         rounds = self._rounds("confirm", self._budget.left)
         if self._search.ran_out(expert) and expert.key() != base.key():
-            round_s = rounds.round_s(distinct(arms, self._lab.sign))
-            if rounds.left() - self.kept_s(base, arms.values()) < ENOUGH_ROUNDS * round_s:
+            left_s = rounds.left() - self.kept_s(base, arms.values())
+            n_rounds = rounds.n_fitting(distinct(arms, self._lab.sign), left_s)
+            if n_rounds < min(ENOUGH_ROUNDS, rounds.max_rounds):
                 self._observer.note(f"the expert's settings are {LEFT_OUT}")
                 del arms["expert"]
                 alone = {settings.key() for settings in arms.values()} == {base.key()}
@@ -175,7 +176,8 @@ class Prover:
             taken = affordable(everyone, rounds, seconds, power)
             arm = next((arm for arm in taken[1:] if arm.settings.key() not in asked), None)
             compile_s = 0.0 if arm is None else self._lab.compiled.expected_s(arm.settings)
-            too_short = seconds - compile_s < LEAST_ROUNDS * rounds.round_s(taken)
+            n_rounds = rounds.n_fitting(taken, seconds - compile_s)
+            too_short = n_rounds < min(LEAST_ROUNDS, rounds.max_rounds)
             if arm is None or baseline is None or too_short:
                 handed = taken if len(taken) > 1 else everyone[:2]
                 return {arm.name: arm.settings for arm in handed}

@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import pytest
 from replay import BASE, EXPERT
+from test_compiled import compiles_once
 from test_course import Gate, made
 from test_search import rate
 
+from hotlap.settings import Settings
+from studies import Ablation, Noise, Plan
 from studies.ablate import UNSEEN
 from studies.gate import NO_BASELINE, UNKNOWN
+from studies.prover import Prover
 from studies.rounds import ENOUGH_ROUNDS
 
 NOISY = {"process_noise": 0.09, "in_memory": True}
@@ -185,6 +189,41 @@ def test_a_compilation_that_was_cold_once_leaves_time_for_arms_and_rounds(replay
     found = session.studied(expert=BASE)
     assert len(found.proof.arms) >= 2 and found.proof.n_rounds >= 8
     assert found.proof.winner.settings.compile_mode == "default"
+
+
+WHOLE = Settings(compile_mode="default", memory_format="channels_last", pin_memory=True)
+
+
+@pytest.fixture
+def late(replay):
+    """Proves, in so many seconds, what has compiled for 200 s, doubles the rate and takes 30 s."""
+
+    def proven(less, seconds):
+        own = {"compile_s": compiles_once(200.0, 0.0), "process_noise": 0.02, "window_s": 26.0}
+        session = replay(
+            lambda s: compiles(s) * (1.0 if s.set_to_none else 0.8),
+            budget_s=2200,
+            pruner="none",
+            **own,
+        )
+        first = session.search.first("baseline", BASE)
+        session.search.first("expert", EXPERT)
+        session.search.run(4, enqueued=[WHOLE, replace(WHOLE, set_to_none=False)])
+        session.clock.now = 2200 - 4 - seconds
+        plan = Plan(n_best=1)
+        parts = (session.lab, session.search, session.budget, plan, session.seen)
+        prover = Prover(*parts, lambda measurement: (), None)
+        own = (Ablation(WHOLE, less), lambda settings: None, Noise(5, 0.05))
+        return prover.confirm(BASE, EXPERT, first, *own)
+
+    return proven
+
+
+def test_an_arm_that_has_to_be_compiled_first_takes_no_rounds_from_the_others(late):
+    less = replace(WHOLE, memory_format="contiguous")
+    proof = late(less, 500)
+    assert proof.n_rounds >= 5 and proof.winner.settings == WHOLE
+    assert proof.arm_of(EXPERT) and not proof.arm_of(less)
 
 
 class CompilesAgain(Gate):
