@@ -9,7 +9,7 @@ With equal settings in all arms that happens in 2.5 of 100 studies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -136,7 +136,14 @@ def confirm(
     """
     wanted = distinct(arms, rounds.lab.sign)
     n_wanted = len(wanted) - 1
-    everyone = affordable(wanted, rounds, rounds.left(), power)
+    everyone = affordable(
+        wanted,
+        rounds,
+        rounds.left(),
+        power,
+        # The first round may take it all the same (see Rounds).
+        kept_s=lambda some: rounds.kept_s if len(some) > 2 else 0.0,
+    )
     baseline = everyone[0]
     for arm in everyone:
         arm.n_compared = max(1, len(everyone) - 1)
@@ -182,6 +189,7 @@ def affordable(
     seconds: float,
     power: Power | None = None,
     roomy: float = ROOMY_ROUNDS,
+    kept_s: Callable[[Sequence[Arm]], float] = lambda arms: 0.0,
 ) -> list[Arm]:
     """The baseline and those of the others that are worth their share of the time.
 
@@ -194,13 +202,15 @@ def affordable(
     Args:
         arms: The baseline, then the others, the most promising first.
         rounds: What they are for.
-        seconds: For all the rounds together.
+        seconds: For all the rounds together, and for what else these arms need.
         power: What is to be shown; None for whatever there is.
         roomy: So many rounds are worth their while whatever they can show.
+        kept_s: What else they need, such as the time to judge them.
     """
     taken = list(arms[:1])
     for arm in arms[1:]:
-        n_rounds = rounds.n_fitting([*taken, arm], seconds)
+        some = [*taken, arm]
+        n_rounds = rounds.n_fitting(some, seconds - kept_s(some))
         if len(taken) == 1:
             worth = n_rounds >= 1
         elif power is None:

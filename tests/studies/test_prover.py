@@ -198,7 +198,7 @@ WHOLE = Settings(compile_mode="default", memory_format="channels_last", pin_memo
 def late(replay):
     """Proves, in so many seconds, what has compiled for 200 s, doubles the rate and takes 30 s."""
 
-    def proven(less, seconds):
+    def proven(less, seconds, judged=False, knows_baseline=True):
         own = {"compile_s": compiles_once(200.0, 0.0), "process_noise": 0.02, "window_s": 26.0}
         session = replay(
             lambda s: compiles(s) * (1.0 if s.set_to_none else 0.8),
@@ -212,9 +212,12 @@ def late(replay):
         session.clock.now = 2200 - 4 - seconds
         plan = Plan(n_best=1)
         parts = (session.lab, session.search, session.budget, plan, session.seen)
-        prover = Prover(*parts, lambda measurement: (), None)
+        gate = made(CompilesAgain(session.clock, 200.0)) if judged else None
+        prover = Prover(*parts, lambda measurement: (), gate)
         own = (Ablation(WHOLE, less), lambda settings: None, Noise(5, 0.05))
-        return prover.confirm(BASE, EXPERT, first, *own)
+        proof = prover.confirm(BASE, EXPERT, first if knows_baseline else None, *own)
+        assert prover.refuse(proof) == ([], "")
+        return proof
 
     return proven
 
@@ -227,16 +230,17 @@ def test_an_arm_that_has_to_be_compiled_first_takes_no_rounds_from_the_others(la
 
 
 class CompilesAgain(Gate):
-    """Trains the baseline twice, once for all, and compiles each winner anew for 100 s."""
+    """Trains the baseline twice, once for all, and compiles each winner anew."""
 
-    def __init__(self, clock):
+    def __init__(self, clock, compile_s=100.0):
         super().__init__(lambda settings: "", strict=True)
-        self._clock, self._needs_s = clock, 16.0
+        self._clock, self._needs_s, self._compile_s = clock, 16.0, compile_s
         self.found = []
 
     def __call__(self, settings, timeout_s):
         super().__call__(settings, timeout_s)
-        needs_s = self._needs_s + (108.0 if settings.compile_mode == "default" else 8.0)
+        needs_s = self._needs_s + 8.0
+        needs_s += self._compile_s if settings.compile_mode == "default" else 0.0
         self._clock.now += min(needs_s, timeout_s)
         self.found.append("" if needs_s <= timeout_s else f"{UNKNOWN}the winner's steps timed out")
         self._needs_s = 0.0
@@ -254,6 +258,16 @@ def test_a_compiled_winner_keeps_time_for_its_numerics_which_compile_once_more(r
     assert gate.found == [""] and not found.refused and not found.unchecked
     assert found.proof.winner.settings.compile_mode == "default"
     assert session.budget.spent() <= budget_s
+
+
+@pytest.mark.parametrize("knows_baseline", [True, False])
+def test_arms_for_whose_numerics_there_is_no_time_take_no_rounds_from_the_first(
+    late, knows_baseline
+):
+    """Four arms would have four rounds, but for the 354 s that judging the winner may take."""
+    less = replace(WHOLE, pin_memory=False)
+    proof = late(less, 660, judged=True, knows_baseline=knows_baseline)
+    assert proof.n_rounds >= 5 and proof.winner.settings == WHOLE
 
 
 class Late(Gate):
