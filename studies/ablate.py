@@ -122,7 +122,8 @@ def ablate(
         return Ablation(whole, whole, note=note)
     # Without what makes it fast it is as slow as the baseline.
     trial_s = max(lab.typical_s(), lab.expected_s(whole), lab.expected_s(baseline))
-    fitting = _fitting(rounds, trial_s, len(groups))
+    options = {n: _merged(groups, n, whole, baseline) for n in range(1, len(groups) + 1)}
+    fitting = _fitting(rounds, trial_s, whole, options)
     if not fitting:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
     needed = {n: _needed(n_rounds, n, power) for n, n_rounds in fitting.items()}
@@ -130,12 +131,11 @@ def ablate(
     if not n:
         return Ablation(whole, whole, note=UNSEEN)
     rounds = replace(rounds, max_rounds=min(rounds.max_rounds, max(MAX_ROUNDS, needed[n])))
-    taken, note = groups[1:] if n == 1 else groups, ""
-    if len(taken) < len(groups):
+    note = ""
+    if n == 1:
         names = " + ".join(groups[0].names)
         note = f"there was time to put back all but {names} together, the likeliest to pay"
-    groups = _merged(taken, n, whole, baseline)
-    n = len(groups)
+    groups = options[n]
     arm = Arm("all", whole, n_compared=n, sign=sign)
     for group in groups:
         name = f"without {' + '.join(group.names)}"
@@ -175,13 +175,16 @@ def without(names: Sequence[str], settings: Settings, baseline: Settings) -> Set
     return replace(settings, **back)
 
 
-def _fitting(rounds: Rounds, trial_s: float, n_groups: int) -> dict[int, int]:
+def _fitting(
+    rounds: Rounds, trial_s: float, whole: Settings, options: Mapping[int, Sequence[_Group]]
+) -> dict[int, int]:
     """Rounds of the whole beside so many arms for which there is time, if these are not too few."""
     found = {}
-    for n in range(1, n_groups + 1):
+    for n, groups in options.items():
         n_rounds = rounds.max_rounds
         if trial_s:
-            n_rounds = min(n_rounds, int(rounds.left() / ((n + 1) * trial_s)))
+            warm_s = rounds.left() - rounds.cold_s([whole, *(group.settings for group in groups)])
+            n_rounds = min(n_rounds, int(warm_s / ((n + 1) * trial_s)))
         if n_rounds >= FEW_ROUNDS:
             found[n] = n_rounds
     return found
@@ -235,7 +238,9 @@ def _groups(whole: Settings, baseline: Settings, likely: Sequence[str]) -> list[
 
 
 def _merged(groups: list[_Group], n: int, whole: Settings, baseline: Settings) -> list[_Group]:
-    """At most `n` groups: the last ones become one."""
+    """At most `n` groups: the last ones become one; a single one is all but the likeliest."""
+    if n == 1:
+        groups = groups[1:]
     if len(groups) <= n:
         return groups
     names = tuple(name for group in groups[n - 1 :] for name in group.names)

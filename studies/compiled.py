@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
+from hotlap.warm_up import WarmUp
 from studies.durations import EAGER
 
 GRAPH = ("compile_mode", "amp", "memory_format", "sdpa_backend", "micro_batch_size")
@@ -33,32 +34,32 @@ class Compiled:
     def __init__(self) -> None:
         self._first_s: dict[Key, float] = {}
         self._dearest_s: dict[tuple[Key, Key], float] = {}
-        self._begun: set[Key] = set()  # compiled by a trial that ended before it could say for long
+        self._on_disk: set[Key] = set()  # by trials of this session, for each compiles anew
 
     def learn(self, settings: Settings, compile_s: float) -> None:
         """What a trial paid, of whichever session; 0 where nobody knows."""
         if settings.compile_mode == EAGER or compile_s <= 0:
             return
-        graph, choice = _values(settings, GRAPH), _values(settings, CHOICE)
+        graph, choice = graph_of(settings), _values(settings, CHOICE)
         self._first_s.setdefault(graph, max(compile_s, self._known_s(settings)))
         known_s = self._dearest_s.get((graph, choice), 0.0)
         self._dearest_s[graph, choice] = max(known_s, compile_s)
 
     def remember(self, settings: Settings, measurement: Measurement) -> None:
         """A trial of this session has ended, however it did: what it compiled is on disk."""
-        self.learn(settings, measurement.compile_s)
-        if measurement.warmup and measurement.compile_s <= 0:
-            self._begun.add(_values(settings, GRAPH))
+        paid_s = _paid_s(measurement)
+        self.learn(settings, paid_s)
+        if measurement.warmup or paid_s > 0:
+            self._on_disk.add(graph_of(settings))
 
     def from_nothing(self, settings: Settings, measurement: Measurement) -> Measurement:
         """The measurement as if nothing had been compiled before it, as far as that is known."""
         known_s = self._known_s(settings)
-        return replace(measurement, compile_s=max(measurement.compile_s, known_s))
+        return replace(measurement, compile_s=max(_paid_s(measurement), known_s))
 
     def is_on_disk(self, settings: Settings) -> bool:
-        """Whether a trial has compiled the same."""
-        graph = _values(settings, GRAPH)
-        return graph in self._first_s or graph in self._begun
+        """Whether a trial of this session has compiled the same."""
+        return graph_of(settings) in self._on_disk
 
     def expected_s(self, settings: Settings) -> float:
         """What compiling these from nothing will take; 0 if nobody knows.
@@ -67,12 +68,16 @@ class Compiled:
         """
         return self._known_s(settings) or self._dearest_of_mode_s(settings)
 
+    def cold_s(self, settings: Settings) -> float:
+        """The same for their next trial: 0 too where it will find that done."""
+        return 0.0 if self.is_on_disk(settings) else self.expected_s(settings)
+
     def _known_s(self, settings: Settings) -> float:
         """What their trial would have paid at the least, had nothing been compiled before it."""
-        graph, choice = _values(settings, GRAPH), _values(settings, CHOICE)
+        graph, choice = graph_of(settings), _values(settings, CHOICE)
         if graph in self._first_s:
             return max(self._first_s[graph], self._dearest_s.get((graph, choice), 0.0))
-        return self._dearest_of_mode_s(settings) if graph in self._begun else 0.0
+        return self._dearest_of_mode_s(settings) if graph in self._on_disk else 0.0
 
     def _dearest_of_mode_s(self, settings: Settings) -> float:
         of_mode = (s for graph, s in self._first_s.items() if graph[0] == settings.compile_mode)
@@ -83,6 +88,21 @@ def compiled(trial: FrozenTrial) -> tuple[Settings, float]:
     """The settings of a trial of the ledger, and what it says of their compilation's cost."""
     noted = trial.user_attrs
     return Settings.from_dict(noted["settings"]), float(noted.get("compile_s") or 0.0)
+
+
+def graph_of(settings: Settings) -> Key:
+    """What trials have alike that find each other's compilation on disk."""
+    return _values(settings, GRAPH)
+
+
+def _paid_s(measurement: Measurement) -> float:
+    """What a trial paid; one that was stopped in its warm-up has not said it, but its steps do."""
+    if measurement.compile_s > 0 or measurement.blocks:
+        return measurement.compile_s
+    warm_up = WarmUp(block_s=1.0, unit=1, n_prefetched=0)  # only its slow blocks are asked for
+    for block in measurement.warmup:
+        warm_up.add(block)
+    return warm_up.compile_s
 
 
 def _values(settings: Settings, names: tuple[str, ...]) -> Key:

@@ -9,7 +9,7 @@ With equal settings in all arms that happens in 2.5 of 100 studies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -136,12 +136,19 @@ def confirm(
     """
     wanted = distinct(arms, rounds.lab.sign)
     n_wanted = len(wanted) - 1
-    everyone = affordable(wanted, rounds, rounds.left(), power)
+    everyone = affordable(
+        wanted,
+        rounds,
+        rounds.left(),
+        power,
+        # The first round may take it all the same (see Rounds).
+        kept_s=lambda some: rounds.kept_s if len(some) > 2 else 0.0,
+    )
     baseline = everyone[0]
     for arm in everyone:
         arm.n_compared = max(1, len(everyone) - 1)
     if len(everyone) == 1:
-        if known is not None and (n_wanted or rounds.left() < rounds.round_s(everyone)):
+        if known is not None and (n_wanted or not rounds.n_fitting(everyone, rounds.left())):
             return _beside(known, wanted, rounds)
         rounds = replace(rounds, max_rounds=min(rounds.max_rounds, ALONE_ROUNDS))
     n_rounds = rounds.run(everyone, baseline)
@@ -159,7 +166,7 @@ def _beside(known: Trial, wanted: list[Arm], rounds: Rounds) -> Confirmed:
     """The first arm for which there is time, beside the baseline's `known` trial."""
     baseline, *others = wanted
     baseline.trials[0] = known
-    arm = next((arm for arm in others if rounds.round_s([arm]) <= rounds.left()), None)
+    arm = next((arm for arm in others if rounds.n_fitting([arm], rounds.left())), None)
     if arm is None:
         return Confirmed([baseline], 0, n_wanted=len(others))
     rounds.measure(arm, 0, baseline)
@@ -182,6 +189,7 @@ def affordable(
     seconds: float,
     power: Power | None = None,
     roomy: float = ROOMY_ROUNDS,
+    kept_s: Callable[[Sequence[Arm]], float] = lambda arms: 0.0,
 ) -> list[Arm]:
     """The baseline and those of the others that are worth their share of the time.
 
@@ -194,14 +202,15 @@ def affordable(
     Args:
         arms: The baseline, then the others, the most promising first.
         rounds: What they are for.
-        seconds: For all the rounds together.
+        seconds: For all the rounds together, and for what else these arms need.
         power: What is to be shown; None for whatever there is.
         roomy: So many rounds are worth their while whatever they can show.
+        kept_s: What else they need, such as the time to judge them.
     """
     taken = list(arms[:1])
     for arm in arms[1:]:
-        round_s = rounds.round_s([*taken, arm])
-        n_rounds = int(min(rounds.max_rounds, seconds / round_s)) if round_s else rounds.max_rounds
+        some = [*taken, arm]
+        n_rounds = rounds.n_fitting(some, seconds - kept_s(some))
         if len(taken) == 1:
             worth = n_rounds >= 1
         elif power is None:

@@ -272,7 +272,10 @@ class Lab:
         return self._durations.usual_s()
 
     def expected_s(self, settings: Settings) -> float:
-        """Wall clock that the next trial of these very settings will take; 0 if nobody knows."""
+        """Wall clock that the next trial of these very settings will take; 0 if nobody knows.
+
+        Without compiling what no trial has compiled (see `compiled`).
+        """
         return self._durations.expected_s(settings)
 
     def expect(self, wall_s: float, settings: Settings | None = None) -> None:

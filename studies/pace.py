@@ -60,10 +60,11 @@ class Pace:
         """Wall clock that a trial of these settings is expected to take; 0 if nobody knows.
 
         Of each dear value the median, as of usual trials: the first compilation may take minutes,
-        and the next one seconds, from the compiler's own cache.
+        and the next one seconds, from the compiler's own cache. Another graph is in none.
         """
         known = [self._walls[value] for value in self._dear(settings) if value in self._walls]
-        return max([self._lab.typical_s(), *map(statistics.median, known)])
+        first_s = self._lab.typical_s() + self._lab.compiled.cold_s(settings)
+        return max([first_s, *map(statistics.median, known)])
 
     def most_s(self, settings: Settings, left_s: float) -> float:
         """The most that their trial may take where `left_s` seconds are left for searching."""

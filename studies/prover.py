@@ -117,8 +117,9 @@ class Prover:
         self._expect(arms.values())
         rounds = self._rounds("confirm", self._budget.left)
         if self._search.ran_out(expert) and expert.key() != base.key():
-            round_s = rounds.round_s(distinct(arms, self._lab.sign))
-            if rounds.left() - self.kept_s(base, arms.values()) < ENOUGH_ROUNDS * round_s:
+            left_s = rounds.left() - self.kept_s(base, arms.values())
+            n_rounds = rounds.n_fitting(distinct(arms, self._lab.sign), left_s)
+            if n_rounds < min(ENOUGH_ROUNDS, rounds.max_rounds):
                 self._observer.note(f"the expert's settings are {LEFT_OUT}")
                 del arms["expert"]
                 alone = {settings.key() for settings in arms.values()} == {base.key()}
@@ -162,24 +163,28 @@ class Prover:
     ) -> dict[str, Settings]:
         """The arms that the rounds will have time for, without those whose numerics are refused.
 
-        Nobody is judged where the time seems too short to prove anything whose numerics would have
-        to be seen, or where the rounds have to make a run of the `baseline` for them first. Where
-        there is time for nobody, one arm is handed on all the same, to be looked at once.
+        An arm costs what judging it will take beside its rounds. So those that are judged first,
+        the most promising ones, may leave none for others, and never the other way round. Nobody
+        is judged where the time seems too short to prove anything whose numerics would have to be
+        seen, or where the rounds have to make a run of the `baseline` for them first. Where there
+        is time for nobody, one arm is handed on all the same, to be looked at once.
         """
+
+        def kept_s(some: Sequence[Arm]) -> float:
+            return self.kept_s(arms["baseline"], [arm.settings for arm in some])
+
         able, asked = dict(arms), set()
         while True:
             everyone = distinct(able, self._lab.sign)
-            seconds = rounds.left()
-            if not all(self._numerics.knows(arm.settings) for arm in everyone[1:]):
-                seconds -= self._usual_s(able["baseline"])
-            taken = affordable(everyone, rounds, seconds, power)
+            taken = affordable(everyone, rounds, rounds.left(), power, kept_s=kept_s)
+            n_rounds = rounds.n_fitting(taken, rounds.left() - kept_s(taken))
+            too_short = n_rounds < min(LEAST_ROUNDS, rounds.max_rounds)
             arm = next((arm for arm in taken[1:] if arm.settings.key() not in asked), None)
-            compile_s = 0.0 if arm is None else self._lab.compiled.expected_s(arm.settings)
-            too_short = seconds - compile_s < LEAST_ROUNDS * rounds.round_s(taken)
             if arm is None or baseline is None or too_short:
                 handed = taken if len(taken) > 1 else everyone[:2]
                 return {arm.name: arm.settings for arm in handed}
             asked.add(arm.settings.key())
+            compile_s = self._lab.compiled.expected_s(arm.settings)
             if reason := self._numerics.judge_before(arm.name, arm.settings, baseline, compile_s):
                 self._refuse(arm, reason)
                 self._refused.append(arm)

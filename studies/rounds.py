@@ -21,7 +21,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hotlap.measurement import Measurement
+from hotlap.settings import Settings
 from studies.arm import Arm
+from studies.compiled import graph_of
 from studies.lab import Lab
 
 NARROW = 0.02
@@ -67,8 +69,32 @@ class Rounds:
     kept_s: float = 0.0
 
     def round_s(self, arms: Iterable[Arm]) -> float:
-        """Wall clock that a round of these arms is expected to take; 0 if nobody knows."""
+        """Wall clock that a round of these arms is expected to take; 0 if nobody knows.
+
+        The first one takes `cold_s` longer.
+        """
         return sum(self.lab.expected_s(arm.settings) for arm in arms)
+
+    def cold_s(self, settings: Iterable[Settings]) -> float:
+        """What compiling each graph of these that is not on disk is expected to take, once.
+
+        Not what an earlier session's trials, by which they are expected to take their time, may
+        have taken for it.
+        """
+        more_s: dict[object, float] = {}
+        for one in settings:
+            if compile_s := self.lab.compiled.cold_s(one):
+                first_s = self.lab.typical_s() + compile_s
+                more_s[graph_of(one)] = max(0.0, first_s - self.lab.expected_s(one))
+        return sum(more_s.values())
+
+    def n_fitting(self, arms: Sequence[Arm], seconds: float) -> int:
+        """How many rounds of these arms fit into `seconds`; all of them if nobody knows."""
+        round_s = self.round_s(arms)
+        if not round_s:
+            return self.max_rounds
+        warm_s = seconds - self.cold_s(arm.settings for arm in arms)
+        return max(0, int(min(self.max_rounds, warm_s / round_s)))
 
     def run(self, arms: Sequence[Arm], reference: Arm) -> int:
         """Measure `arms`, among them the `reference` that they are divided by.

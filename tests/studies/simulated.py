@@ -61,7 +61,7 @@ class SimulatedRunner:
         drift: The machine's speed at a time (seconds), 1 is normal.
         seed: Of the noise.
         interrupt_at: Ctrl-C in the trial with this number of order.
-        compile_s: Seconds that settings compile for.
+        compile_s: Seconds that settings compile for, in their first block.
         serves_s: Seconds that the start of a server takes for them.
         is_killed: Whether the server is killed in the middle of their trial.
         n_epoch_steps: Steps in an epoch.
@@ -179,8 +179,9 @@ class SimulatedRunner:
             raise Stopped("timeout", f"no step was done within {job.window.first_step_s:g} s")
         compile_s = self._compile_s(settings)
         spend(compile_s)
-        for _ in range(N_WARMUP):
-            emit("warmup", **self._block(settings, process, spend))
+        for i in range(N_WARMUP):
+            block = self._block(settings, process, spend)
+            emit("warmup", **{**block, "seconds": block["seconds"] + (0.0 if i else compile_s)})
         emit("warm", warmup_s=N_WARMUP * BLOCK_S, reason="settled", compile_s=compile_s)
         for i in range(max(2, round(job.window.max_s / BLOCK_S))):
             if fault and i == 1:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from simulated import Clock, SimulatedRunner, Watching
+from test_compiled import compiles_once
 
 from hotlap.job import Job, Window
 from hotlap.settings import Settings
@@ -24,14 +25,14 @@ WHOLE = Settings(
 LIKELY = ("num_workers", "memory_format", "cudnn_benchmark", "pin_memory")
 
 
-def taken_apart(tmp_path, rate, whole=WHOLE, budget_s=1e6, noise=0.01, seed=0, fails=None):
+def taken_apart(tmp_path, rate, whole=WHOLE, budget_s=1e6, noise=0.01, seed=0, tried=(), **machine):
     clock = Clock()
-    more = {"fails": fails} if fails else {}
-    runner = SimulatedRunner(clock, rate, process_noise=noise, seed=seed, **more)
+    runner = SimulatedRunner(clock, rate, process_noise=noise, seed=seed, **machine)
     folder = tmp_path / f"{seed}-{len(list(tmp_path.iterdir()))}"
     job = Job("simulated.workload", window=Window(max_s=2.0))
     lab = Lab(runner, job, folder, Throughput(), Watching())
-    lab.measure("search", BASE, 100)
+    for settings in (BASE, *tried):
+        lab.measure("search", settings, 1000)
     budget = Budget(budget_s, start=clock.now, clock=clock)
     rounds = Rounds(lab, "ablate", budget.left, 6, seed, behind_rounds=3)
     return ablate(rounds, whole, BASE, LIKELY), budget
@@ -145,6 +146,18 @@ def test_without_time_nothing_is_dropped_and_it_is_said(tmp_path):
     ablation, budget = taken_apart(tmp_path, workers_only, budget_s=10)
     assert ablation.left == WHOLE and "no time" in ablation.note
     assert budget.spent() <= 10
+
+
+def test_a_graph_that_nobody_has_compiled_is_compiled_once_beside_fewer_arms(tmp_path):
+    """Trials of 8 s; of the whole without its layout 104 s longer, once."""
+    whole = Settings(
+        num_workers=4, memory_format="channels_last", compile_mode="default", set_to_none=False
+    )
+    options = {"compile_s": compiles_once(104.0, 2.0), "tried": [whole] * 3, "budget_s": 209}
+    ablation, budget = taken_apart(tmp_path, workers_only, whole, **options)
+    assert "too few" not in ablation.note and budget.spent() <= 209
+    assert [len(c.without.trials) for c in ablation.contributions] == [3, 3, 3]
+    assert ("memory_format",) in [c.settings for c in ablation.contributions]
 
 
 def test_workers_take_what_they_would_do_with_them():

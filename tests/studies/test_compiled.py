@@ -11,7 +11,7 @@ from hotlap.job import Job, Window
 from hotlap.measurement import Block, Measurement
 from hotlap.settings import Settings
 from objectives import RunTime, Throughput
-from studies import Lab
+from studies import Arm, Lab, Rounds
 from studies.compiled import GRAPH, Compiled
 
 COMPILED, EAGER = Settings(compile_mode="default"), Settings()
@@ -72,9 +72,17 @@ def test_a_session_and_its_continuation_agree_on_it(replay):
     assert session.lab.compiled.expected_s(COMPILED) == 80.0
 
 
+def test_one_that_was_stopped_in_its_warm_up_tells_by_its_steps_what_it_compiled(lab):
+    stopped = lab.measure("search", COMPILED, 1000, lambda warmup, window: len(warmup) > 1)
+    assert stopped.run.outcome == "pruned" and not stopped.run.measurement.blocks
+    trials = [stopped, lab.measure("search", COMPILED, 1000)]
+    assert [compile_s_of(trial) for trial in trials] == pytest.approx([80.0, 80.0])
+    assert lab.compiled.expected_s(COMPILED) == pytest.approx(80.0)
+
+
 def test_one_that_was_stopped_before_it_could_tell_leaves_its_modes_dearest(lab):
     lab.measure("search", COMPILED, 1000)
-    lab.measure("search", OTHER_GRAPH, 1000, lambda warmup, window: len(warmup) > 1)
+    lab.measure("search", OTHER_GRAPH, 1000, lambda warmup, window: len(warmup) > 0)
     assert compile_s_of(lab.measure("search", OTHER_GRAPH, 1000)) == 80.0
 
 
@@ -124,6 +132,31 @@ def test_what_nobody_has_compiled_is_expected_to_take_as_long_as_the_dearest_wit
     assert compiled.expected_s(OTHER_GRAPH) == 30.0
     assert compiled.expected_s(replace(COMPILED, memory_format="channels_last")) == 80.0
     assert compiled.expected_s(replace(COMPILED, compile_mode="max-autotune")) == 0.0
+
+
+def test_rounds_compile_each_graph_once_that_no_trial_of_the_session_has_compiled(lab):
+    """Trials of 12 s, and of 5 s more with what is on disk."""
+    for settings in (EAGER, EAGER, EAGER, COMPILED, COMPILED):
+        lab.measure("search", settings, 1000)
+    rounds = Rounds(lab, "confirm", lambda: 1e6, 40)
+    others = [OTHER_GRAPH, replace(OTHER_GRAPH, num_workers=2)]
+    arms = [Arm(str(i), settings) for i, settings in enumerate([EAGER, COMPILED, *others])]
+    assert rounds.cold_s(arm.settings for arm in arms) == 80.0
+    assert rounds.round_s(arms) == 3 * 12 + 17
+    seconds = [79, 80, 80 + 53, 80 + 5 * 53, 1e6]
+    assert [rounds.n_fitting(arms, s) for s in seconds] == [0, 0, 1, 5, 40]
+    assert [rounds.n_fitting(arms[:2], s) for s in (0, 29, 80)] == [0, 1, 2]
+
+
+def test_what_an_earlier_session_compiled_is_compiled_once_more(lab):
+    lab.compiled.learn(COMPILED, 80.0)
+    lab.measure("search", EAGER, 1000)
+    rounds = Rounds(lab, "confirm", lambda: 1e6, 40)
+    for earlier_s, cold_s in ((17.0, 75.0), (92.0, 0.0)):  # its trial was not the first, or was
+        lab.expect(earlier_s, COMPILED)
+        assert rounds.cold_s([COMPILED]) == cold_s
+    lab.measure("search", COMPILED, 1000)
+    assert rounds.cold_s([COMPILED]) == 0.0
 
 
 def test_what_was_compiled_without_a_word_of_its_cost_is_on_disk():

@@ -1,7 +1,10 @@
 """Trials that take many times as long as others leave time for these."""
 
+from dataclasses import replace
+
 import pytest
 from replay import BASE
+from test_compiled import compiles_once
 
 from hotlap.settings import Settings
 
@@ -48,6 +51,22 @@ def test_nor_does_a_guide_begin_it(late):
     wanted = [compiled(1), compiled(2), Settings(num_workers=2)]
     late.search.run(3, guide=lambda incumbent: wanted.pop(0) if wanted else None)
     assert late.runner.ran[2:] == [Settings(num_workers=2)]
+
+
+def test_nor_is_another_graph_begun_that_has_to_be_compiled_first(replay):
+    """Those of the graph that was compiled take 10 s by now."""
+    knobs = {**KNOBS, "memory_format": {"choices": ["contiguous", "channels_last"]}}
+    own = {"knobs": knobs, "pruner": "none", "compile_s": compiles_once(COMPILE_S, 2.0)}
+    session = replay(lambda s: 100.0, **own)
+    session.search.first("baseline", BASE)
+    session.search.run(4, enqueued=[compiled(0), compiled(1), compiled(2)])
+    session.clock.now = 300 - END_S - 50
+    other = replace(compiled(0), memory_format="channels_last")
+    session.search.run(None, enqueued=[other, compiled(4)])
+    assert session.runner.ran[4] == compiled(4)
+    graphs = {(s.compile_mode, s.memory_format) for s in session.runner.ran[5:]}
+    assert graphs and ("default", "channels_last") not in graphs
+    assert set(session.outcomes("search")) == {"ok"}
 
 
 def test_the_next_session_knows_what_it_took(late, replay):

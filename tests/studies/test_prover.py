@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import pytest
 from replay import BASE, EXPERT
+from test_compiled import compiles_once
 from test_course import Gate, made
 from test_search import rate
 
+from hotlap.settings import Settings
+from studies import Ablation, Noise, Plan
 from studies.ablate import UNSEEN
 from studies.gate import NO_BASELINE, UNKNOWN
+from studies.prover import Prover
 from studies.rounds import ENOUGH_ROUNDS
 
 NOISY = {"process_noise": 0.09, "in_memory": True}
@@ -187,17 +191,56 @@ def test_a_compilation_that_was_cold_once_leaves_time_for_arms_and_rounds(replay
     assert found.proof.winner.settings.compile_mode == "default"
 
 
-class CompilesAgain(Gate):
-    """Trains the baseline twice, once for all, and compiles each winner anew for 100 s."""
+WHOLE = Settings(compile_mode="default", memory_format="channels_last", pin_memory=True)
 
-    def __init__(self, clock):
+
+@pytest.fixture
+def late(replay):
+    """Proves, in so many seconds, what has compiled for 200 s, doubles the rate and takes 30 s."""
+
+    def proven(less, seconds, judged=False, knows_baseline=True):
+        own = {"compile_s": compiles_once(200.0, 0.0), "process_noise": 0.02, "window_s": 26.0}
+        session = replay(
+            lambda s: compiles(s) * (1.0 if s.set_to_none else 0.8),
+            budget_s=2200,
+            pruner="none",
+            **own,
+        )
+        first = session.search.first("baseline", BASE)
+        session.search.first("expert", EXPERT)
+        session.search.run(4, enqueued=[WHOLE, replace(WHOLE, set_to_none=False)])
+        session.clock.now = 2200 - 4 - seconds
+        plan = Plan(n_best=1)
+        parts = (session.lab, session.search, session.budget, plan, session.seen)
+        gate = made(CompilesAgain(session.clock, 200.0)) if judged else None
+        prover = Prover(*parts, lambda measurement: (), gate)
+        own = (Ablation(WHOLE, less), lambda settings: None, Noise(5, 0.05))
+        proof = prover.confirm(BASE, EXPERT, first if knows_baseline else None, *own)
+        assert prover.refuse(proof) == ([], "")
+        return proof
+
+    return proven
+
+
+def test_an_arm_that_has_to_be_compiled_first_takes_no_rounds_from_the_others(late):
+    less = replace(WHOLE, memory_format="contiguous")
+    proof = late(less, 500)
+    assert proof.n_rounds >= 5 and proof.winner.settings == WHOLE
+    assert proof.arm_of(EXPERT) and not proof.arm_of(less)
+
+
+class CompilesAgain(Gate):
+    """Trains the baseline twice, once for all, and compiles each winner anew."""
+
+    def __init__(self, clock, compile_s=100.0):
         super().__init__(lambda settings: "", strict=True)
-        self._clock, self._needs_s = clock, 16.0
+        self._clock, self._needs_s, self._compile_s = clock, 16.0, compile_s
         self.found = []
 
     def __call__(self, settings, timeout_s):
         super().__call__(settings, timeout_s)
-        needs_s = self._needs_s + (108.0 if settings.compile_mode == "default" else 8.0)
+        needs_s = self._needs_s + 8.0
+        needs_s += self._compile_s if settings.compile_mode == "default" else 0.0
         self._clock.now += min(needs_s, timeout_s)
         self.found.append("" if needs_s <= timeout_s else f"{UNKNOWN}the winner's steps timed out")
         self._needs_s = 0.0
@@ -215,6 +258,16 @@ def test_a_compiled_winner_keeps_time_for_its_numerics_which_compile_once_more(r
     assert gate.found == [""] and not found.refused and not found.unchecked
     assert found.proof.winner.settings.compile_mode == "default"
     assert session.budget.spent() <= budget_s
+
+
+@pytest.mark.parametrize("knows_baseline", [True, False])
+def test_arms_for_whose_numerics_there_is_no_time_take_no_rounds_from_the_first(
+    late, knows_baseline
+):
+    """Four arms would have four rounds, but for the 354 s that judging the winner may take."""
+    less = replace(WHOLE, pin_memory=False)
+    proof = late(less, 660, judged=True, knows_baseline=knows_baseline)
+    assert proof.n_rounds >= 5 and proof.winner.settings == WHOLE
 
 
 class Late(Gate):
