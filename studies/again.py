@@ -11,6 +11,7 @@ from studies.disproof import disproof, measured
 from studies.entry import Entry
 from studies.lab import Lab
 from studies.noise import LEAST_ROUNDS
+from studies.numerics import wants_time
 from studies.plan import Plan
 from studies.protocols import Trial
 from studies.rounds import ENOUGH_ROUNDS, Exceeded, Rounds
@@ -102,7 +103,8 @@ def verdict(hit: Entry, proof: Confirmed, unknown: str = "") -> tuple[bool | Non
 
     They have if they are faster than the baseline beyond doubt, if their interval reaches the one
     that was promised, if nothing else in the rounds is better, and if they were seen to learn what
-    the baseline learns.
+    the baseline learns. Where the baseline's own steps end badly, no study ever sees that: there
+    they are what they were when they were stored, proven and unchecked.
 
     Args:
         hit: The bank's entry.
@@ -124,7 +126,7 @@ def verdict(hit: Entry, proof: Confirmed, unknown: str = "") -> tuple[bool | Non
     speedup = arm.speedup(baseline)
     best = arm is winner or (proof.found_better and proof.as_good(arm, winner))
     if best and speedup.low > 1 and speedup.high >= promised:
-        return (None, unknown) if unknown else (True, "")
+        return (None, unknown) if wants_time(unknown) else (True, "")
     if proof.found_better and not best:
         return None, f"{winner.name} seems faster"
     return None, f"{measured(arm, baseline)}, which says too little"

@@ -19,8 +19,8 @@ from test_freezing import arm, rates, session
 from test_search import rate
 
 from hotlap.settings import Settings
-from studies import Bank, offer
-from studies.gate import UNKNOWN
+from studies import Bank, doubts_of, offer
+from studies.gate import NO_BASELINE, UNKNOWN
 from studies.rounds import ENOUGH_ROUNDS
 
 TWO, FOUR = Settings(num_workers=2), Settings(num_workers=4)
@@ -198,6 +198,18 @@ def test_numerics_that_nobody_had_time_for_refute_no_hit(study, folder):
     assert found.again is None and outcome == ["unsatisfied"]
     (entry,) = entries(folder)
     assert not entry.refuted
+
+
+def test_where_the_baselines_own_steps_end_badly_a_hit_is_proven_again_as_it_was_stored(study):
+    """More time would tell nothing of it, neither now nor in any later study."""
+    reason = f"{NO_BASELINE}no backward pass from a scalar loss was seen"
+    for outcome in ("added", "hit"):
+        one = study()
+        found, ended = one.studied(make_gate=made(Gate(lambda settings: reason)))
+        assert ended == [outcome] and found.unchecked == reason
+    assert found.again is True and "search" not in kinds(one)
+    doubts = [doubt.name for doubt in doubts_of(found, one.session.lab.folder)]
+    assert "numerics-unchecked" in doubts
 
 
 def test_a_hit_of_which_too_little_is_known_begins_the_search(study):
