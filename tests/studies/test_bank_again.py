@@ -70,11 +70,35 @@ def test_an_entry_that_does_not_say_how_long_it_compiles_is_the_searchs_first_tr
     (entry,) = entries(folder)
     assert math.isinf(entry.compile_s)
     banked = Banked(second.session, folder)
-    found, _ = banked.studied(date=LATER)
-    assert found.again is None
+    found, outcome = banked.studied(date=LATER)
+    assert found.again is None and outcome == ["kept"]
     assert any("does not say for how long" in note for note in second.session.seen.notes)
     tried = [trial.settings for trial in second.session.seen.trials if trial.kind == "search"]
     assert tried[0] == COMPILED
+    (after,) = entries(folder)  # says it from now on
+    assert after.compile_s == 20.0 and after.is_same(entry)
+    found, outcome = compiling(20.0).studied()
+    assert found.again is True and outcome == ["hit"]
+
+
+def test_an_entry_that_a_longer_study_keeps_says_how_long_it_compiles(compiling, folder):
+    origin = origin_of(goal_of(compiling(20.0).session), FACTS)
+    Bank(folder, lambda text: None).store(COMPILED, origin, lambda old: False)
+    longer = compiling(20.0, budget_s=1800)
+    assert longer.reuse.known.hit is None and longer.studied()[1] == ["kept"]
+    (entry,) = entries(folder)
+    assert entry.compile_s == 20.0 and entry.goal.budget_s == 1800
+
+
+def test_an_entry_says_what_its_compilation_took_the_last_time_that_a_search_followed(
+    compiling, folder
+):
+    """A neighbour had made it long once: it would never be proven again."""
+    compiling(100.0).studied()
+    compiling(20.0).studied(date=LATER)
+    (entry,) = entries(folder)
+    assert entry.compile_s == 20.0 and entry.date < LATER
+    assert compiling(20.0).studied()[0].again is True
 
 
 @pytest.mark.parametrize("compile_s", [-1.0, "long", True, None, 10**400])
