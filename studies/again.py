@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hotlap.settings import Settings
 from studies.budget import Budget
@@ -87,6 +88,12 @@ def prove_again(
     return confirm(rounds, dict(zip(("baseline", ARM, "expert"), arms, strict=True)), first)
 
 
+def alone(proof: Confirmed, settings: Settings) -> Confirmed:
+    """The rounds as if these settings alone had stood beside the baseline, to judge nobody else."""
+    arms = [arm for arm in proof.arms[1:] if arm.settings.key() == settings.key()]
+    return replace(proof, arms=[proof.baseline, *arms])
+
+
 UNMEASURED = "they could not be measured"
 """For want of time, which tells nothing about them."""
 
@@ -109,7 +116,7 @@ def verdict(hit: Entry, proof: Confirmed, unknown: str = "") -> tuple[bool | Non
     Args:
         hit: The bank's entry.
         proof: Its rounds.
-        unknown: Why the winner's numerics are not known, if they are not.
+        unknown: Why their own numerics are not known, if they are not.
 
     Returns:
         True, or False if the rounds speak against them (see studies/disproof.py), or None if they

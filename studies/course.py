@@ -17,7 +17,7 @@ from dataclasses import replace
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.ablate import Ablation
-from studies.again import VERDICTS, TooLong, prove_again, time_for, verdict
+from studies.again import VERDICTS, TooLong, alone, prove_again, time_for, verdict
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
@@ -30,7 +30,7 @@ from studies.entry import Entry
 from studies.found import Found
 from studies.lab import Lab
 from studies.noise import Noise, Repeat
-from studies.numerics import MakeGate
+from studies.numerics import MakeGate, wants_time
 from studies.plan import Plan
 from studies.protocols import Observer, Space, Trial
 from studies.prover import LIKELIEST, PROVE, Prover
@@ -199,12 +199,18 @@ class Course:
         kept_s = self._prover.kept_s(base, [hit.settings]) + compile_s
         arms = (base, hit.settings, expert)
         proof = prove_again(lab, budget, self._plan, self._exceeded, arms, first, end_s)
+
         # With what the rounds have left over, but with nothing of the search's that may follow.
-        left_s = end_s + kept_s
-        refused = self._prover.refuse(proof, lambda: min(budget.left(), left_s - budget.spent()))
-        proven, reason = verdict(hit, proof, refused[1])
+        def left() -> float:
+            return min(budget.left(), end_s + kept_s - budget.spent())
+
+        # They are what is asked about, whoever has won; who else has is frozen in their place.
+        refused, unknown = judged = self._prover.refuse(alone(proof, hit.settings), left)
+        if not refused and not wants_time(unknown):
+            judged = self._prover.refuse(proof, left)
+        proven, reason = verdict(hit, proof, unknown)
         self._observer.note(f"the bank's settings {VERDICTS[proven].format(reason)}")
-        return replace(self._of_rounds_alone(proof, first, refused), again=proven)
+        return replace(self._of_rounds_alone(proof, first, judged), again=proven)
 
     def _of_rounds_alone(
         self, proof: Confirmed, first: Trial, refused: tuple[list[tuple[str, str]], str]

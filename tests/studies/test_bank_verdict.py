@@ -1,5 +1,7 @@
 """What a study's rounds say of the bank's settings: proven again, refuted, or not known."""
 
+from dataclasses import replace
+
 import pytest
 from banked import (
     ELSEWHERE,
@@ -13,7 +15,7 @@ from banked import (
     origin_of,
     other,
 )
-from replay import BASE
+from replay import BASE, EXPERT
 from test_course import Gate, made
 from test_freezing import arm, rates, session
 from test_search import rate
@@ -24,6 +26,7 @@ from studies.gate import NO_BASELINE, UNKNOWN
 from studies.rounds import ENOUGH_ROUNDS
 
 TWO, FOUR = Settings(num_workers=2), Settings(num_workers=4)
+MORE = replace(EXPERT, memory_format="channels_last")
 
 
 @pytest.fixture
@@ -47,6 +50,37 @@ def test_a_hit_has_to_learn_what_the_baseline_learns(study, folder):
     assert found.proof.winner.settings.key() != winner.key()
     assert outcome == ["updated"]
     assert winner.key() not in {entry.settings.key() for entry in entries(folder)}
+
+
+@pytest.fixture
+def beside_the_expert(stored, study):
+    """Opens a study whose hit has one setting more than the expert, which brings nothing."""
+    stored(MORE, speedup=2.0)
+    return study(lambda settings: 300.0 if settings.num_workers else 100.0)
+
+
+def test_a_hit_has_to_learn_the_same_also_where_the_expert_wins_its_rounds(beside_the_expert):
+    gate = Gate(lambda s: "its loss is nan" if s.key() == MORE.key() else "")
+    found, _ = beside_the_expert.studied(date=LATER, make_gate=made(gate))
+    assert found.again is False and gate.asked[0] == MORE
+    assert "its loss is nan" in [why for _, why in found.refused]
+
+
+def test_what_is_not_known_of_the_expert_is_not_said_of_a_hit_that_is_as_good(beside_the_expert):
+    unknown = f"{UNKNOWN}there was no time left"
+    gate = Gate(lambda settings: unknown if settings.key() == EXPERT.key() else "")
+    found, outcome = beside_the_expert.studied(date=LATER, make_gate=made(gate))
+    assert found.proof.winner.settings == EXPERT and found.unchecked == unknown
+    assert found.again is True and outcome == ["hit"] and gate.asked == [MORE, EXPERT]
+
+
+def test_an_expert_that_is_ahead_and_refused_is_in_no_hits_way(stored, study):
+    stored(TWO, speedup=2.0)
+    second = study(lambda s: 215.0 if s.pin_memory else 200.0 if s.num_workers else 100.0)
+    gate = Gate(lambda s: "its loss is nan" if s.key() == EXPERT.key() else "")
+    found, outcome = second.studied(date=LATER, make_gate=made(gate))
+    assert found.again is True and outcome == ["hit"]
+    assert found.proof.winner.settings == TWO and found.refused == [("expert", "its loss is nan")]
 
 
 def test_a_hit_that_no_longer_proves_itself_is_replaced_by_the_search_that_follows(study, folder):
