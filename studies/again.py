@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hotlap.settings import Settings
@@ -10,6 +11,8 @@ from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.disproof import disproof, measured
 from studies.entry import Entry
+from studies.found import Found
+from studies.gate import UNKNOWN
 from studies.lab import Lab
 from studies.noise import LEAST_ROUNDS
 from studies.numerics import wants_time
@@ -92,6 +95,30 @@ def alone(proof: Confirmed, settings: Settings) -> Confirmed:
     """The rounds as if these settings alone had stood beside the baseline, to judge nobody else."""
     arms = [arm for arm in proof.arms[1:] if arm.settings.key() == settings.key()]
     return replace(proof, arms=[proof.baseline, *arms])
+
+
+def still_refused(
+    again: Found, proof: Confirmed, refused: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Whom the bank's rounds refused and the proof after the search has no later word on.
+
+    It has of whoever is frozen or refused there, or takes part and was refused for want of time.
+
+    Args:
+        again: What the bank's rounds found.
+        proof: The confirm rounds after the search.
+        refused: Whom these refused: names and reasons.
+    """
+    names = {name for name, _ in refused}
+
+    def stands(name: str, reason: str) -> bool:
+        before = next(arm for arm in again.proof.arms if arm.name == name)
+        if (arm := proof.arm_of(before.settings)) is None:
+            return True
+        later = arm is proof.winner or arm.name in names
+        return not later and not reason.startswith(UNKNOWN)
+
+    return [(name, reason) for name, reason in again.refused if stands(name, reason)]
 
 
 UNMEASURED = "they could not be measured"

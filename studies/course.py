@@ -17,7 +17,7 @@ from dataclasses import replace
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.ablate import Ablation
-from studies.again import VERDICTS, TooLong, alone, prove_again, time_for, verdict
+from studies.again import VERDICTS, TooLong, alone, prove_again, still_refused, time_for, verdict
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
@@ -139,7 +139,7 @@ class Course:
             proof,
             Noise.of(repeats) if repeats else Noise(0),
             ablation,
-            [*(again.refused if again else []), *refused],
+            [*(still_refused(again, proof, refused) if again else []), *refused],
             first,
             diagnoses,
             repeats,

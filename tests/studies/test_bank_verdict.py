@@ -46,7 +46,7 @@ def test_a_hit_has_to_learn_what_the_baseline_learns(study, folder):
     gate = Gate(lambda s: "its loss is nan" if s.key() == winner.key() else "")
     found, outcome = second.studied(make_gate=made(gate), n_best=4)
     assert found.again is False and gate.asked[0] == winner
-    assert found.refused[0] == ("bank", "its loss is nan")
+    assert [why for _, why in found.refused] == ["its loss is nan"]
     assert found.proof.winner.settings.key() != winner.key()
     assert outcome == ["updated"]
     assert winner.key() not in {entry.settings.key() for entry in entries(folder)}
@@ -81,6 +81,47 @@ def test_an_expert_that_is_ahead_and_refused_is_in_no_hits_way(stored, study):
     found, outcome = second.studied(date=LATER, make_gate=made(gate))
     assert found.again is True and outcome == ["hit"]
     assert found.proof.winner.settings == TWO and found.refused == [("expert", "its loss is nan")]
+
+
+class LateOnce(Gate):
+    """Has no time for the first one that it is asked for, who has to be known."""
+
+    def __init__(self):
+        super().__init__(lambda settings: "", strict=True)
+
+    def __call__(self, settings, timeout_s):
+        super().__call__(settings, timeout_s)
+        return f"{UNKNOWN}there was no time left" if len(self.asked) == 1 else ""
+
+
+def test_what_is_frozen_in_the_end_is_not_told_as_refused_for_the_banks_rounds(study):
+    winner = study().studied()[0].proof.winner.settings
+    second = study()
+    found, _ = second.studied(date=LATER, make_gate=made(LateOnce()))
+    assert any("bank is refused: its numerics" in note for note in second.session.seen.notes)
+    assert found.again is None and found.proof.winner.settings == winner
+    assert found.refused == []
+
+
+def test_an_expert_that_both_proofs_refuse_is_told_once(stored, study):
+    stored(TWO, speedup=2.0)
+    second = study(lambda s: 300.0 if s.pin_memory else 150.0 if s.num_workers else 100.0)
+    gate = Gate(lambda s: "its loss is nan" if s.key() == EXPERT.key() else "")
+    found, _ = second.studied(date=LATER, make_gate=made(gate))
+    refusals = [note for note in second.session.seen.notes if "is refused" in note]
+    assert found.again is not True and len(refusals) == 2
+    assert [why for _, why in found.refused] == ["its loss is nan"]
+
+
+def test_what_no_later_proof_speaks_of_stays_refused(stored, study):
+    """The hit has failed, so the search does not begin with it, and three trials do not find it."""
+    hit = Settings(num_workers=4, prefetch_factor=8, pin_memory=True)
+    stored(hit, speedup=2.0)
+    second = study()
+    gate = Gate(lambda s: "its loss is nan" if s.key() == hit.key() else "")
+    found, _ = second.studied(date=LATER, make_gate=made(gate), n_trials=3)
+    assert found.again is False and found.proof.arm_of(hit) is None
+    assert found.refused == [("bank", "its loss is nan")]
 
 
 def test_a_hit_that_no_longer_proves_itself_is_replaced_by_the_search_that_follows(study, folder):
