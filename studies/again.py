@@ -17,7 +17,8 @@ from studies.lab import Lab
 from studies.noise import LEAST_ROUNDS
 from studies.numerics import wants_time
 from studies.plan import Plan
-from studies.protocols import Trial
+from studies.protocols import Observer, Trial
+from studies.prover import Prover
 from studies.rounds import ENOUGH_ROUNDS, Exceeded, Rounds
 
 ARM = "bank"
@@ -31,6 +32,15 @@ than this share of the budget, because a search may have to follow."""
 N_COMPILED = 2
 """So often a compilation comes on top of that: in the first round, and in the second it has to be
 expected once more, since nobody knows yet what torch finds again."""
+
+SEARCHED = {
+    True: "the bank's settings are tried by the search alone: {}",
+    False: "the bank's settings are not tried: {}",
+}
+"""What is said where they are not proven again, by whether a search follows; with the reason."""
+
+PROVES = 2
+"""So few rounds can prove what is large; one alone says nothing of its own doubt."""
 
 
 class TooLong(Exception):
@@ -60,35 +70,93 @@ def time_for(compile_s: float, typical_s: float, budget_s: float) -> float:
     return min(max(AGAIN_S, 2 * ENOUGH_ROUNDS * typical_s) + more_s, most_s)
 
 
-def prove_again(
-    lab: Lab,
-    budget: Budget,
-    plan: Plan,
-    exceeded: Exceeded,
-    arms: tuple[Settings, Settings, Settings],
-    first: Trial,
-    end_s: float,
-) -> Confirmed:
-    """Measure baseline, bank and expert in interleaved rounds.
+class Again:
+    """Proves the bank's settings again, by the confirm stage alone.
 
     Args:
         lab: Measures settings.
+        prover: Judges their numerics.
         budget: The command's wall clock.
         plan: What the user says about the course.
+        observer: Who wants to see it.
         exceeded: A sentence for each limit that a measurement exceeds.
-        arms: The baseline, the bank's settings, the expert's, which gives way if time is short.
-        first: The baseline's first trial, which tells how long one takes.
-        end_s: When the rounds have to be over, in seconds since the budget's start.
     """
-    rounds = Rounds(
-        lab,
-        "confirm",
-        lambda: min(budget.left(), end_s - budget.spent()),
-        plan.max_rounds,
-        plan.seed,
-        exceeded,
-    )
-    return confirm(rounds, dict(zip(("baseline", ARM, "expert"), arms, strict=True)), first)
+
+    def __init__(
+        self,
+        lab: Lab,
+        prover: Prover,
+        budget: Budget,
+        plan: Plan,
+        observer: Observer,
+        exceeded: Exceeded,
+    ) -> None:
+        self._lab = lab
+        self._prover = prover
+        self._budget = budget
+        self._plan = plan
+        self._observer = observer
+        self._exceeded = exceeded
+
+    def prove(
+        self, base: Settings, expert: Settings, first: Trial, hit: Entry
+    ) -> tuple[Confirmed, tuple[list[tuple[str, str]], str], bool | None]:
+        """Measure baseline, bank and expert in interleaved rounds, and judge what they find.
+
+        Args:
+            base: The baseline.
+            expert: The expert's settings, which give way if time is short.
+            first: The baseline's first trial, which tells how long one takes.
+            hit: The bank's entry.
+
+        Returns:
+            The rounds, what the prover answered, and whether the bank's settings have proven
+            themselves again (see `verdict`).
+
+        Raises:
+            TooLong: There is no time for it.
+        """
+        budget, typical_s, compile_s = self._budget, self._lab.typical_s(), self._compile_s(hit)
+        end_s = budget.spent() + time_for(compile_s, typical_s, budget.seconds)
+        self._lab.stage("confirm", "the bank's settings against the baseline, interleaved")
+        if compile_s:
+            self._lab.expect(typical_s + compile_s, hit.settings)
+        kept_s = self._prover.kept_s(base, [hit.settings]) + compile_s
+        rounds = Rounds(
+            self._lab,
+            "confirm",
+            lambda: min(budget.left(), end_s - budget.spent()),
+            self._plan.max_rounds,
+            self._plan.seed,
+            self._exceeded,
+        )
+        arms = {"baseline": base, ARM: hit.settings, "expert": expert}
+        proof = confirm(rounds, arms, first)
+
+        # With what the rounds have left over, but with nothing of the search's that may follow.
+        def left() -> float:
+            return min(budget.left(), end_s + kept_s - budget.spent())
+
+        # They are what is asked about, whoever has won; who else has is frozen in their place.
+        refused, unknown = judged = self._prover.refuse(alone(proof, hit.settings), left)
+        if not refused and not wants_time(unknown):
+            judged = self._prover.refuse(proof, left)
+        proven, reason = verdict(hit, proof, unknown)
+        self._observer.note(f"the bank's settings {VERDICTS[proven].format(reason)}")
+        return proof, judged, proven
+
+    def fits(self, base: Settings, hit: Entry) -> bool:
+        """Whether all that is left of the budget can prove them: `PROVES` rounds, and numerics."""
+        compile_s, typical_s = self._compile_s(hit), self._lab.typical_s()
+        rounds_s = PROVES * (2 * typical_s + compile_s)
+        if rounds_s + self._prover.kept_s(base, [hit.settings]) > self._budget.left():
+            return False
+        self._lab.expect(typical_s + compile_s, hit.settings)
+        return True
+
+    def _compile_s(self, hit: Entry) -> float:
+        """What compiling them will take; a baseline that compiles the same has left it on disk."""
+        return 0.0 if self._lab.compiled.is_on_disk(hit.settings) else hit.compile_s
 
 
 def alone(proof: Confirmed, settings: Settings) -> Confirmed:
@@ -126,8 +194,8 @@ UNMEASURED = "they could not be measured"
 
 VERDICTS = {
     True: "have proven themselves again",
-    False: "do not prove themselves again ({}); an ordinary search follows",
-    None: "are neither proven again nor refuted ({}); an ordinary search follows",
+    False: "do not prove themselves again ({}); the ordinary stages follow",
+    None: "are neither proven again nor refuted ({}); the ordinary stages follow",
 }
 """What a verdict says of the bank's settings, with its reason."""
 

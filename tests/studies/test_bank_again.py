@@ -101,6 +101,34 @@ def test_an_entry_says_what_its_compilation_took_the_last_time_that_a_search_fol
     assert compiling(20.0).studied()[0].again is True
 
 
+@pytest.mark.parametrize(("compile_s", "name"), [(50.0, "bank"), (104.0, "expert")])
+def test_without_time_to_search_the_one_comparison_is_with_the_bank_if_it_can_prove_anything(
+    compiling, folder, compile_s, name
+):
+    """Trials of 90 s, after a probe of 30 s: the baseline leaves 476 s of ten minutes."""
+    session = compiling(compile_s, window_s=86.0).session
+    session.clock.now = 30
+    origin = origin_of(goal_of(session), FACTS, compile_s=compile_s)
+    Bank(folder, lambda text: None).store(COMPILED, origin, lambda old: False)
+    found, _ = Banked(session, folder).studied(date=LATER)
+    assert [arm.name for arm in found.proof.arms] == ["baseline", name]
+    assert found.proof.n_rounds == 2 and session.budget.spent() <= 600
+    assert any(f"one comparison, baseline and {name}" in note for note in session.seen.notes)
+    said = [note for note in session.seen.notes if note.startswith("the bank's settings")]
+    assert [note.partition(":")[0] for note in said] == (
+        [] if name == "bank" else ["the bank's settings are not tried"]
+    )
+
+
+def test_settings_for_which_no_trial_is_allowed_are_not_said_to_be_tried(compiling):
+    compiling(100.0).studied()
+    second = compiling(100.0)
+    second.studied(date=LATER, n_trials=2)
+    assert "search" not in kinds(second)
+    (said,) = [note for note in second.session.seen.notes if "they compile for" in note]
+    assert said.startswith("the bank's settings are not tried: they compile for 100 s")
+
+
 @pytest.mark.parametrize("compile_s", [-1.0, "long", True, None, 10**400])
 def test_what_is_no_duration_is_not_believed(compiling, folder, compile_s):
     origin = origin_of(goal_of(compiling(20.0).session), FACTS, compile_s=compile_s)
