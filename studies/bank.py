@@ -135,10 +135,21 @@ class Bank:
         Raises:
             OSError: The folder cannot be written, or its lock is held for too long.
         """
+        self._amend(entry, {"refuted": date})
+
+    def learn(self, entry: Entry, compile_s: float) -> None:
+        """Note what compiling an entry's settings has taken now, in all copies of it as well.
+
+        Raises:
+            OSError: The folder cannot be written, or its lock is held for too long.
+        """
+        self._amend(entry, {"compile_s": compile_s})
+
+    def _amend(self, entry: Entry, more: Mapping[str, Any]) -> None:
         with self._locked():
             for copy in [one for one in self.entries() if one.is_same(entry)]:
-                more = {"bank": {**copy.provenance["bank"], "refuted": date}}
-                frozen.dump(copy.path, copy.settings, {**copy.provenance, **more})
+                bank = {**copy.provenance["bank"], **more}
+                frozen.dump(copy.path, copy.settings, {**copy.provenance, "bank": bank})
 
     def _tell(self, path: Path, text: str) -> None:
         if path not in self._told:

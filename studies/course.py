@@ -4,7 +4,8 @@
 
 Where the bank has settings for this very workload and machine, they are proven again after the
 baseline, and all the rest follows unless that succeeds. Where the budget is so short that nothing
-could be searched, all that is left of it goes to one comparison, the baseline with the expert.
+could be searched, all that is left of it goes to one comparison, the baseline with the expert or
+with the bank's settings.
 
 tune.py takes it on a real machine, and a replayed study on a recorded table.
 """
@@ -17,7 +18,7 @@ from dataclasses import replace
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
 from studies.ablate import Ablation
-from studies.again import VERDICTS, TooLong, prove_again, time_for, verdict
+from studies.again import ARM, SEARCHED, Again, TooLong, still_refused
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
@@ -82,6 +83,7 @@ class Course:
         self._observer = observer
         self._exceeded = exceeded
         self._prover = Prover(lab, search, budget, plan, observer, exceeded, make_gate)
+        self._bank = Again(lab, self._prover, budget, plan, observer, exceeded)
         self._last: Trial | None = None  # of the baseline
         self._would_do = ""  # a budget that is long enough, where this one is not
 
@@ -100,17 +102,22 @@ class Course:
         self._lab.stage("baseline", "your own settings")
         first = self._search.first("baseline", base)
         known = known if known is not None and self._plan.guided else Known()
-        if known.sentence:
-            self._observer.note(known.sentence)
         again: Found | None = None
+        too_long = ""  # to prove the bank's settings again
+        if known.hit is not None:
+            self._observer.note(known.sentence)
         if known.hit is not None and first is not None:  # a study that goes on has had its try
-            again = self._prove_again(base, expert, first, known.hit)
+            try:
+                proof, judged, proven = self._bank.prove(base, expert, first, known.hit)
+                again = replace(self._of_rounds_alone(proof, first, judged), again=proven)
+            except TooLong as why:
+                too_long = str(why)
             if again is not None and again.again:
                 return again
         if first is not None:
             self._warn_if_short(first.run.wall_s, expert.key() == base.key())
             if again is None and self._is_hopeless(base, expert):
-                return self._compared(base, expert, first)
+                return self._compared(base, expert, first, known.hit, too_long)
         if not self._search.has_done(self._plan.n_trials):
             self._lab.stage("expert", "what an engineer would set by hand")
             self._search.first("expert", expert)
@@ -123,6 +130,7 @@ class Course:
         descent = self._descent(base, diagnoses.get("baseline"))
         guide = descent.propose if self._plan.guided else None
         self._lab.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
+        self._tell_start(known, too_long)
         start = known.start(failed=again is not None and again.again is False)
         self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
         noise = anchor.noise if anchor else Noise(0)
@@ -139,7 +147,7 @@ class Course:
             proof,
             Noise.of(repeats) if repeats else Noise(0),
             ablation,
-            [*(again.refused if again else []), *refused],
+            [*(still_refused(again, proof, refused) if again else []), *refused],
             first,
             diagnoses,
             repeats,
@@ -159,12 +167,21 @@ class Course:
             n_more = min(n_more, max(1, self._plan.n_trials - 1))
         return self._budget.left(PROVE) <= n_more * self._lab.typical_s()
 
-    def _compared(self, base: Settings, expert: Settings, first: Trial) -> Found:
-        """One comparison: the expert's settings, or else the change that is likeliest to pay."""
+    def _compared(
+        self, base: Settings, expert: Settings, first: Trial, hit: Entry | None, too_long: str
+    ) -> Found:
+        """One comparison: the expert's settings, or else the change that is likeliest to pay.
+
+        Or the bank's, which are likelier than both, if there is time for rounds that prove them.
+        """
         name, settings = "expert", expert
-        if expert.key() == base.key():
+        if hit is not None and self._bank.fits(base, hit):
+            name, settings = ARM, hit.settings
+        elif expert.key() == base.key():
             likely = self._search.likeliest(self._descent(base, None).propose)
             name, settings = LIKELIEST, likely or base
+        if too_long and name != ARM:
+            self._observer.note(SEARCHED[False].format(too_long))
         if settings.key() != base.key():
             self._observer.note(
                 f"there is no time to search: what is left goes to one comparison, baseline and "
@@ -174,37 +191,18 @@ class Course:
         found = self._of_rounds_alone(proof, first, self._prover.refuse(proof))
         return replace(found, would_do=self._would_do)
 
+    def _tell_start(self, known: Known, too_long: str) -> None:
+        """What the search begins with, now that it is known whether it can begin with anything."""
+        done = self._search.has_done(self._plan.n_trials)
+        begins = not done and self._budget.left(PROVE) > self._lab.typical_s()
+        if too_long:
+            self._observer.note(SEARCHED[begins].format(too_long))
+        elif known.hit is None and known.sentence and begins:
+            self._observer.note(known.sentence)
+
     def _descent(self, base: Settings, diagnosis: Diagnosis | None) -> Descent:
         waits = _waits(self._search.waits_of(base), diagnosis)
         return Descent(self._space, waits, self._search.waits_of, self._plan.shares_cores)
-
-    def _prove_again(
-        self, base: Settings, expert: Settings, first: Trial, hit: Entry
-    ) -> Found | None:
-        """The bank's settings by the confirm stage alone; `again` says what came of it.
-
-        None where it takes too long: then they are the first that the search tries.
-        """
-        lab, budget, typical_s = self._lab, self._budget, self._lab.typical_s()
-        # A baseline that compiles the same has left it on disk.
-        compile_s = 0.0 if lab.compiled.is_on_disk(hit.settings) else hit.compile_s
-        try:
-            end_s = budget.spent() + time_for(compile_s, typical_s, budget.seconds)
-        except TooLong as why:
-            self._observer.note(f"the bank's settings are tried by the search alone: {why}")
-            return None
-        lab.stage("confirm", "the bank's settings against the baseline, interleaved")
-        if compile_s:
-            lab.expect(typical_s + compile_s, hit.settings)
-        kept_s = self._prover.kept_s(base, [hit.settings]) + compile_s
-        arms = (base, hit.settings, expert)
-        proof = prove_again(lab, budget, self._plan, self._exceeded, arms, first, end_s)
-        # With what the rounds have left over, but with nothing of the search's that may follow.
-        left_s = end_s + kept_s
-        refused = self._prover.refuse(proof, lambda: min(budget.left(), left_s - budget.spent()))
-        proven, reason = verdict(hit, proof, refused[1])
-        self._observer.note(f"the bank's settings {VERDICTS[proven].format(reason)}")
-        return replace(self._of_rounds_alone(proof, first, refused), again=proven)
 
     def _of_rounds_alone(
         self, proof: Confirmed, first: Trial, refused: tuple[list[tuple[str, str]], str]

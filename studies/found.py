@@ -21,7 +21,8 @@ class Found:
         proof: The confirm rounds.
         noise: What all runs of the baseline say about the machine.
         ablation: Which of the best settings pay; None if nothing seemed better.
-        refused: What was proven faster but may not be frozen: name and reason.
+        refused: What was proven faster but may not be frozen: name and reason, once for each
+            settings value.
         first: The baseline's first trial in this session, None on a resumed study.
         diagnoses: Which side binds, for "baseline" and "winner" as far as there was time.
         repeats: All runs of the baseline, in the order of time.

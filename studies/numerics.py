@@ -57,9 +57,7 @@ class Numerics:
 
     def knows(self, settings: Settings) -> bool:
         """Whether more time would tell nothing more of them."""
-        return self._make_gate is None or not _wants_time(
-            self._reasons.get(settings.key(), UNKNOWN)
-        )
+        return self._make_gate is None or not wants_time(self._reasons.get(settings.key(), UNKNOWN))
 
     def judge_before(
         self, name: str, settings: Settings, baseline: Run, compile_s: float = 0.0
@@ -124,5 +122,6 @@ class Numerics:
         return max(SHARE, min(MOST, STARTS * startup_s / self._budget.seconds))
 
 
-def _wants_time(reason: str) -> bool:
+def wants_time(reason: str) -> bool:
+    """Whether somebody was not judged for want of time alone, so that more of it would tell."""
     return reason.startswith(UNKNOWN) and not reason.startswith(NO_BASELINE)

@@ -19,7 +19,9 @@ from typing import Any
 from hotlap.settings import Settings
 from studies.ablate import differing
 from studies.bank import Bank
+from studies.confirm import Confirmed
 from studies.disproof import disproof, stays
+from studies.durations import EAGER
 from studies.entry import Entry
 from studies.fingerprints import distance, machine_of, similar, workload_of
 from studies.found import Found
@@ -143,6 +145,11 @@ class Reuse:
             outcome = self._stored(bank, found, workload, origin)
         if hit is not None and _failed(hit, found):
             bank.refute(hit, str(origin["date"]))  # unless it has been replaced
+        elif not found.again and (held := bank.find(self._facts, self._goal)) is not None:
+            # What it says may be why it was not proven again, and would be the next time too.
+            compile_s = _compile_s(found.proof, held.settings)
+            if compile_s and compile_s != held.compile_s:
+                bank.learn(held, compile_s)
         return outcome
 
     def _stored(self, bank: Bank, found: Found, workload: str, origin: Mapping[str, Any]) -> str:
@@ -153,12 +160,11 @@ class Reuse:
                 return False
             return stays(proof, old.settings, old.interval[0])
 
-        winner = proof.winner.trials.values()
-        compile_s = max((trial.run.measurement.compile_s for trial in winner), default=0.0)
+        settings = proof.winner.settings
         own = {"job": self._job, "goal": self._goal.to_dict()}
-        more = {"bank": {**own, "compile_s": compile_s}}
+        more = {"bank": {**own, "compile_s": _compile_s(proof, settings)}}
         provenance = provenance_of(workload, proof, {**origin, **more})
-        return bank.store(proof.winner.settings, provenance, keeps)
+        return bank.store(settings, provenance, keeps)
 
     def _looked_up(self) -> Known:
         if self._bank is None:
@@ -185,6 +191,14 @@ class Reuse:
             if settings.key() not in self._anyway and not self._refuse(settings):
                 near.setdefault(settings.key(), settings)
         return tuple(near.values())
+
+
+def _compile_s(proof: Confirmed, settings: Settings) -> float:
+    """What compiling them took, as their trials in the rounds tell; 0 where they tell nothing."""
+    arm = proof.arm_of(settings)
+    if arm is None or settings.compile_mode == EAGER:
+        return 0.0
+    return max((trial.run.measurement.compile_s for trial in arm.trials.values()), default=0.0)
 
 
 def _failed(hit: Entry, found: Found) -> bool:

@@ -70,11 +70,63 @@ def test_an_entry_that_does_not_say_how_long_it_compiles_is_the_searchs_first_tr
     (entry,) = entries(folder)
     assert math.isinf(entry.compile_s)
     banked = Banked(second.session, folder)
-    found, _ = banked.studied(date=LATER)
-    assert found.again is None
+    found, outcome = banked.studied(date=LATER)
+    assert found.again is None and outcome == ["kept"]
     assert any("does not say for how long" in note for note in second.session.seen.notes)
     tried = [trial.settings for trial in second.session.seen.trials if trial.kind == "search"]
     assert tried[0] == COMPILED
+    (after,) = entries(folder)  # says it from now on
+    assert after.compile_s == 20.0 and after.is_same(entry)
+    found, outcome = compiling(20.0).studied()
+    assert found.again is True and outcome == ["hit"]
+
+
+def test_an_entry_that_a_longer_study_keeps_says_how_long_it_compiles(compiling, folder):
+    origin = origin_of(goal_of(compiling(20.0).session), FACTS)
+    Bank(folder, lambda text: None).store(COMPILED, origin, lambda old: False)
+    longer = compiling(20.0, budget_s=1800)
+    assert longer.reuse.known.hit is None and longer.studied()[1] == ["kept"]
+    (entry,) = entries(folder)
+    assert entry.compile_s == 20.0 and entry.goal.budget_s == 1800
+
+
+def test_an_entry_says_what_its_compilation_took_the_last_time_that_a_search_followed(
+    compiling, folder
+):
+    """A neighbour had made it long once: it would never be proven again."""
+    compiling(100.0).studied()
+    compiling(20.0).studied(date=LATER)
+    (entry,) = entries(folder)
+    assert entry.compile_s == 20.0 and entry.date < LATER
+    assert compiling(20.0).studied()[0].again is True
+
+
+@pytest.mark.parametrize(("compile_s", "name"), [(50.0, "bank"), (104.0, "expert")])
+def test_without_time_to_search_the_one_comparison_is_with_the_bank_if_it_can_prove_anything(
+    compiling, folder, compile_s, name
+):
+    """Trials of 90 s, after a probe of 30 s: the baseline leaves 476 s of ten minutes."""
+    session = compiling(compile_s, window_s=86.0).session
+    session.clock.now = 30
+    origin = origin_of(goal_of(session), FACTS, compile_s=compile_s)
+    Bank(folder, lambda text: None).store(COMPILED, origin, lambda old: False)
+    found, _ = Banked(session, folder).studied(date=LATER)
+    assert [arm.name for arm in found.proof.arms] == ["baseline", name]
+    assert found.proof.n_rounds == 2 and session.budget.spent() <= 600
+    assert any(f"one comparison, baseline and {name}" in note for note in session.seen.notes)
+    said = [note for note in session.seen.notes if note.startswith("the bank's settings")]
+    assert [note.partition(":")[0] for note in said] == (
+        [] if name == "bank" else ["the bank's settings are not tried"]
+    )
+
+
+def test_settings_for_which_no_trial_is_allowed_are_not_said_to_be_tried(compiling):
+    compiling(100.0).studied()
+    second = compiling(100.0)
+    second.studied(date=LATER, n_trials=2)
+    assert "search" not in kinds(second)
+    (said,) = [note for note in second.session.seen.notes if "they compile for" in note]
+    assert said.startswith("the bank's settings are not tried: they compile for 100 s")
 
 
 @pytest.mark.parametrize("compile_s", [-1.0, "long", True, None, 10**400])

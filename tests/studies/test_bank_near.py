@@ -23,6 +23,18 @@ def test_a_near_hit_is_tried_first_after_baseline_and_expert(study, folder, fact
     assert any("similar" in note for note in second.session.seen.notes)
 
 
+@pytest.mark.parametrize(
+    ("machine", "plan"), [({"window_s": 60.0, "budget_s": 240}, {}), ({}, {"n_trials": 2})]
+)
+def test_near_hits_are_not_said_to_start_a_search_that_there_is_not(study, machine, plan):
+    study(facts=LARGER).studied()
+    second = study(**machine)
+    assert second.reuse.known.near
+    second.studied(**plan)
+    assert "search" not in kinds(second)
+    assert not any("similar" in note for note in second.session.seen.notes)
+
+
 def test_the_nearest_three_start_the_search_within_its_space(study, folder):
     session = study().session
     goal = goal_of(session)

@@ -1,5 +1,7 @@
 """What a study's rounds say of the bank's settings: proven again, refuted, or not known."""
 
+from dataclasses import replace
+
 import pytest
 from banked import (
     ELSEWHERE,
@@ -13,17 +15,18 @@ from banked import (
     origin_of,
     other,
 )
-from replay import BASE
+from replay import BASE, EXPERT
 from test_course import Gate, made
 from test_freezing import arm, rates, session
 from test_search import rate
 
 from hotlap.settings import Settings
-from studies import Bank, offer
-from studies.gate import UNKNOWN
+from studies import Bank, doubts_of, offer
+from studies.gate import NO_BASELINE, UNKNOWN
 from studies.rounds import ENOUGH_ROUNDS
 
 TWO, FOUR = Settings(num_workers=2), Settings(num_workers=4)
+MORE = replace(EXPERT, memory_format="channels_last")
 
 
 @pytest.fixture
@@ -43,10 +46,82 @@ def test_a_hit_has_to_learn_what_the_baseline_learns(study, folder):
     gate = Gate(lambda s: "its loss is nan" if s.key() == winner.key() else "")
     found, outcome = second.studied(make_gate=made(gate), n_best=4)
     assert found.again is False and gate.asked[0] == winner
-    assert found.refused[0] == ("bank", "its loss is nan")
+    assert [why for _, why in found.refused] == ["its loss is nan"]
     assert found.proof.winner.settings.key() != winner.key()
     assert outcome == ["updated"]
     assert winner.key() not in {entry.settings.key() for entry in entries(folder)}
+
+
+@pytest.fixture
+def beside_the_expert(stored, study):
+    """Opens a study whose hit has one setting more than the expert, which brings nothing."""
+    stored(MORE, speedup=2.0)
+    return study(lambda settings: 300.0 if settings.num_workers else 100.0)
+
+
+def test_a_hit_has_to_learn_the_same_also_where_the_expert_wins_its_rounds(beside_the_expert):
+    gate = Gate(lambda s: "its loss is nan" if s.key() == MORE.key() else "")
+    found, _ = beside_the_expert.studied(date=LATER, make_gate=made(gate))
+    assert found.again is False and gate.asked[0] == MORE
+    assert "its loss is nan" in [why for _, why in found.refused]
+
+
+def test_what_is_not_known_of_the_expert_is_not_said_of_a_hit_that_is_as_good(beside_the_expert):
+    unknown = f"{UNKNOWN}there was no time left"
+    gate = Gate(lambda settings: unknown if settings.key() == EXPERT.key() else "")
+    found, outcome = beside_the_expert.studied(date=LATER, make_gate=made(gate))
+    assert found.proof.winner.settings == EXPERT and found.unchecked == unknown
+    assert found.again is True and outcome == ["hit"] and gate.asked == [MORE, EXPERT]
+
+
+def test_an_expert_that_is_ahead_and_refused_is_in_no_hits_way(stored, study):
+    stored(TWO, speedup=2.0)
+    second = study(lambda s: 215.0 if s.pin_memory else 200.0 if s.num_workers else 100.0)
+    gate = Gate(lambda s: "its loss is nan" if s.key() == EXPERT.key() else "")
+    found, outcome = second.studied(date=LATER, make_gate=made(gate))
+    assert found.again is True and outcome == ["hit"]
+    assert found.proof.winner.settings == TWO and found.refused == [("expert", "its loss is nan")]
+
+
+class LateOnce(Gate):
+    """Has no time for the first one that it is asked for, who has to be known."""
+
+    def __init__(self):
+        super().__init__(lambda settings: "", strict=True)
+
+    def __call__(self, settings, timeout_s):
+        super().__call__(settings, timeout_s)
+        return f"{UNKNOWN}there was no time left" if len(self.asked) == 1 else ""
+
+
+def test_what_is_frozen_in_the_end_is_not_told_as_refused_for_the_banks_rounds(study):
+    winner = study().studied()[0].proof.winner.settings
+    second = study()
+    found, _ = second.studied(date=LATER, make_gate=made(LateOnce()))
+    assert any("bank is refused: its numerics" in note for note in second.session.seen.notes)
+    assert found.again is None and found.proof.winner.settings == winner
+    assert found.refused == []
+
+
+def test_an_expert_that_both_proofs_refuse_is_told_once(stored, study):
+    stored(TWO, speedup=2.0)
+    second = study(lambda s: 300.0 if s.pin_memory else 150.0 if s.num_workers else 100.0)
+    gate = Gate(lambda s: "its loss is nan" if s.key() == EXPERT.key() else "")
+    found, _ = second.studied(date=LATER, make_gate=made(gate))
+    refusals = [note for note in second.session.seen.notes if "is refused" in note]
+    assert found.again is not True and len(refusals) == 2
+    assert [why for _, why in found.refused] == ["its loss is nan"]
+
+
+def test_what_no_later_proof_speaks_of_stays_refused(stored, study):
+    """The hit has failed, so the search does not begin with it, and three trials do not find it."""
+    hit = Settings(num_workers=4, prefetch_factor=8, pin_memory=True)
+    stored(hit, speedup=2.0)
+    second = study()
+    gate = Gate(lambda s: "its loss is nan" if s.key() == hit.key() else "")
+    found, _ = second.studied(date=LATER, make_gate=made(gate), n_trials=3)
+    assert found.again is False and found.proof.arm_of(hit) is None
+    assert found.refused == [("bank", "its loss is nan")]
 
 
 def test_a_hit_that_no_longer_proves_itself_is_replaced_by_the_search_that_follows(study, folder):
@@ -198,6 +273,18 @@ def test_numerics_that_nobody_had_time_for_refute_no_hit(study, folder):
     assert found.again is None and outcome == ["unsatisfied"]
     (entry,) = entries(folder)
     assert not entry.refuted
+
+
+def test_where_the_baselines_own_steps_end_badly_a_hit_is_proven_again_as_it_was_stored(study):
+    """More time would tell nothing of it, neither now nor in any later study."""
+    reason = f"{NO_BASELINE}no backward pass from a scalar loss was seen"
+    for outcome in ("added", "hit"):
+        one = study()
+        found, ended = one.studied(make_gate=made(Gate(lambda settings: reason)))
+        assert ended == [outcome] and found.unchecked == reason
+    assert found.again is True and "search" not in kinds(one)
+    doubts = [doubt.name for doubt in doubts_of(found, one.session.lab.folder)]
+    assert "numerics-unchecked" in doubts
 
 
 def test_a_hit_of_which_too_little_is_known_begins_the_search(study):
