@@ -70,22 +70,25 @@ def _found(result: Result, speedup: Ratio, baseline: str) -> str:
 
 
 def _nothing(result: Result, same: str) -> str:
-    """Nothing was faster, or nothing was proven to be, or nothing else was tried to its end."""
+    """Nothing was faster, or nothing was proven to be, or may be frozen, or nothing was tried."""
     speedup = result.winner.speedup
     so = " in this session" if result.kept else f", so {same} is frozen"
     if result.uncompared:
         return f"No round could be compared{so}: {result.uncompared}."
-    if speedup is None and sum(result.n_outcomes.values()) == 1:
-        return f"There was nothing to try but {same}{so}."
-    if speedup is not None and speedup.value > 1 and result.winner.barred:
-        return (
-            f"Nothing better than {same} may be frozen. What measured {times(speedup.value)} was "
-            f"refused: {result.winner.barred}."
-        )
+    refused = f"Nothing better than {same} may be frozen{so}."
     if speedup is None or speedup.value <= 1:
+        if result.refused:  # whatever that might have been
+            return refused
+        if speedup is None and sum(result.n_outcomes.values()) == 1:
+            return f"Nothing was tried but {same}{so}."
         return f"Nothing better than {same} was found{so}."
+    if result.winner.barred:
+        return (
+            f"{refused} What measured {times(speedup.value)} was refused: {result.winner.barred}."
+        )
+    nothing = "Nothing that may be frozen" if result.refused else "Nothing"
     return (
-        f"Nothing is proven to be better than {same}{so}. What came closest "
+        f"{nothing} is proven to be better than {same}{so}. What came closest "
         f"measured {times(speedup.value)}, {_doubt(speedup)}."
     )
 

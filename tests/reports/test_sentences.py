@@ -46,11 +46,37 @@ def test_where_nothing_else_was_measured_nothing_is_said_to_be_worse(result):
         "anything else."
     )
     one = dataclasses.replace(alone, n_outcomes={"ok": 1})
-    assert (
-        sentences(one)[0] == "There was nothing to try but the default, so the default is frozen."
-    )
+    assert sentences(one)[0] == "Nothing was tried but the default, so the default is frozen."
     two = dataclasses.replace(alone, n_outcomes={"ok": 2})
     assert sentences(two)[0].startswith("Nothing better than the default was found")
+
+
+def test_where_something_was_refused_it_is_said_that_it_may_not_be_frozen(full_result):
+    def told(speedup, **values):
+        winner = dataclasses.replace(full_result.winner, speedup=speedup)
+        return sentences(dataclasses.replace(full_result, winner=winner, **values))[0]
+
+    assert full_result.refused
+    none = "Nothing better than the default may be frozen, so the default is frozen."
+    assert told(None) == told(None, n_outcomes={"ok": 1}) == none
+    assert told(Ratio(0.97, 0.9, 1.05)) == none
+    assert told(Ratio(1.04, 0.98, 1.09)).startswith(
+        "Nothing that may be frozen is proven to be better than the default, so the default is "
+        "frozen. What came closest measured 1.04x"
+    )
+    kept = told(None, kept=True)
+    assert kept == "Nothing better than the default may be frozen in this session."
+
+
+def test_what_came_closest_and_may_not_be_frozen_is_told_with_the_reason(result):
+    winner = dataclasses.replace(result.winner, barred="its loss is nan")
+    barred = dataclasses.replace(result, winner=winner)
+    assert sentences(barred)[0] == (
+        "Nothing better than the default may be frozen, so the default is frozen. What measured "
+        "2.02x was refused: its loss is nan."
+    )
+    kept = sentences(dataclasses.replace(barred, kept=True))[0]
+    assert kept.startswith("Nothing better than the default may be frozen in this session. What")
 
 
 def test_a_baseline_of_ones_own_is_not_called_the_default(result):

@@ -1,0 +1,53 @@
+"""What the report says of a study is so, however little the study could do."""
+
+import pytest
+from replay import BASE, EXPERT
+from test_course import Gate, made
+from test_search import rate
+
+from reports.of_study import result_of
+from reports.sentences import sentences
+
+NAN = "its loss is nan"
+
+
+def reported(session, found, expert=EXPERT):
+    own = {"workload": "w", "study": "s", "folder": session.lab.folder}
+    return result_of(found, expert, "throughput", n_outcomes=session.search.n_outcomes(), **own)
+
+
+def refusing(settings):
+    return made(Gate(lambda other: NAN if other.key() == settings.key() else ""))
+
+
+@pytest.mark.parametrize(
+    ("probe_s", "window_s", "n_trials"),
+    [(0.0, 4.0, 1), (200.0, 36.0, None)],
+    ids=["one trial is asked for", "one trial has time"],
+)
+def test_where_the_expert_alone_was_to_be_proven_and_is_refused_that_is_what_is_said(
+    replay, probe_s, window_s, n_trials
+):
+    session = replay(rate, budget_s=600, window_s=window_s, process_noise=0.01)
+    session.clock.now = probe_s
+    found = session.studied(n_trials=n_trials, make_gate=refusing(EXPERT))
+    result = reported(session, found)
+    assert found.refused == [("expert", NAN)] and result.n_outcomes == {"ok": 1}
+    said = sentences(result)
+    assert said[0] == "Nothing better than the default may be frozen, so the default is frozen."
+    assert not any("expert" in sentence for sentence in said)  # the refusal stands for itself
+
+
+def test_where_no_more_than_the_baseline_was_asked_for_nothing_else_is_said_to_be_lacking(replay):
+    session = replay(rate, budget_s=600, process_noise=0.01)
+    found = session.studied(expert=BASE, n_trials=1)
+    said = sentences(reported(session, found, BASE))
+    assert said[0] == "Nothing was tried but the default, so the default is frozen."
+
+
+def test_what_was_fast_in_the_search_and_refused_is_not_said_not_to_have_been_found(replay):
+    session = replay(rate, budget_s=900, process_noise=0.01)
+    found = session.studied(make_gate=made(Gate(lambda settings: NAN)))
+    assert len(found.refused) >= 2
+    said = sentences(reported(session, found))
+    assert said[0] == "Nothing better than the default may be frozen, so the default is frozen."
