@@ -1,12 +1,17 @@
 """What the report says of a study is so, however little the study could do."""
 
+import io
+
 import pytest
 from replay import BASE, EXPERT
 from test_course import Gate, made
 from test_search import rate
 
+from reports.contributions import ALONE, CAPTION
 from reports.of_study import result_of
+from reports.screen import Screen
 from reports.sentences import sentences
+from reports.table import markdown, print_result
 
 NAN = "its loss is nan"
 
@@ -51,3 +56,19 @@ def test_what_was_fast_in_the_search_and_refused_is_not_said_not_to_have_been_fo
     assert len(found.refused) >= 2
     said = sentences(reported(session, found))
     assert said[0] == "Nothing better than the default may be frozen, so the default is frozen."
+
+
+def test_what_the_only_setting_brings_is_said_to_come_from_the_proof(replay, tmp_path):
+    def told(session, **options):
+        result = reported(session, session.studied(**options))
+        screen = Screen(width=120, force_terminal=False, file=io.StringIO())
+        print_result(result, screen)
+        return screen.file.getvalue(), markdown(result)
+
+    knobs = {"num_workers": {"choices": [0, 2]}}
+    own = {"budget_s": 600, "process_noise": 0.01}
+    for text in told(replay(rate, knobs=knobs, **own), expert=BASE):
+        assert ALONE in text and CAPTION not in text
+    several = replay(rate, tmp_path / "several", **{**own, "budget_s": 900})
+    for text in told(several):
+        assert CAPTION in text and ALONE not in text
