@@ -60,10 +60,14 @@ def _no_expert(found: Any, expert: Settings) -> str:
     proof = found.proof
     if expert.key() == proof.baseline.settings.key():
         return "Expert: the same as the baseline here."
-    if proof.uncompared or proof.arm_of(expert) is not None:
+    arm = proof.arm_of(expert)
+    if proof.uncompared or (arm is not None and (arm.rates() or arm.reasons)):
         return ""
     seen = f" ({times(found.expert_searched)} in the search)" if found.expert_searched else ""
-    return f"The expert's settings{seen} had no time in the proof."
+    # Cut off, or never begun; what else bars nobody is a server that failed.
+    if arm is None or all(trial.ran_out for trial in arm.trials.values()):
+        return f"The expert's settings{seen} had no time in the proof."
+    return f"The expert's settings{seen} ended well in no round of the proof: {arm.fault}."
 
 
 def _arm(arm: Any, proof: Any, timed: bool, diagnosis: Any = None) -> Arm:

@@ -34,7 +34,7 @@ class Result:
             nothing that was proven before is better, see `kept`.
         expert: Settings that an engineer would set by hand; None if they could not be measured.
         no_expert: Why these have no row of their own, a sentence; empty if they have one, or if a
-            doubt says how they failed.
+            doubt or a refusal says how they failed.
         frozen: The frozen settings file.
         kept: Whether it holds what an earlier session of the study had proven.
         earlier: What became of that, a sentence; empty if there was nothing, or if a better winner

@@ -1,6 +1,7 @@
 """What the report says of a study is so, however little the study could do."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from replay import BASE, EXPERT
@@ -12,6 +13,8 @@ from reports.of_study import result_of
 from reports.screen import Screen
 from reports.sentences import sentences
 from reports.table import markdown, print_result
+from studies.arm import Arm
+from studies.rounds import Rounds
 
 NAN = "its loss is nan"
 
@@ -72,3 +75,19 @@ def test_what_the_only_setting_brings_is_said_to_come_from_the_proof(replay, tmp
     several = replay(rate, tmp_path / "several", **{**own, "budget_s": 900})
     for text in told(several):
         assert CAPTION in text and ALONE not in text
+
+
+@pytest.mark.parametrize("left_s", [0.0, 5.0], ids=["not begun", "cut off"])
+def test_an_expert_that_the_only_round_had_no_time_for_is_told(replay, left_s):
+    session = replay(rate, budget_s=900, process_noise=0.01)
+    found = session.studied()
+    baseline, *others = (arm for arm in found.proof.arms if arm.settings.key() != EXPERT.key())
+    expert = Arm("expert", EXPERT)
+    Rounds(session.lab, "confirm", lambda: left_s, 1).measure(expert, 0, baseline)
+    assert others and len(expert.trials) == bool(left_s)
+    late = replace(found, proof=replace(found.proof, arms=[baseline, *others], failed=(expert,)))
+    seen = f"{found.expert_searched:.2f}x"
+    said = f"The expert's settings ({seen} in the search) had no time in the proof."
+    assert said in sentences(reported(session, late))
+    expert.reasons.append("crash in round 1: it ended")  # of which a doubt tells
+    assert not reported(session, late).no_expert
