@@ -42,11 +42,11 @@ class Result:
         contributions: What each changed setting of the winner brings; dropped ones too.
         facts: Of the machine.
         versions: Of the libraries.
-        n_outcomes: Outcome -> number of trials that ended so.
+        n_outcomes: Outcome -> number of trials that ended so, earlier sessions' too.
         dropped: A line for each knob that was left out, which and why.
         warnings: Doubts about it, each once.
         diagnosis: Which side is the bottleneck, a sentence each for "baseline" and "winner".
-        wall_s: Of the whole study.
+        wall_s: Of this session of the study.
         commands: What to type next: what for -> command.
         objective: What was optimized: throughput or run_time.
         epochs: Of the full run, None if it was not said.

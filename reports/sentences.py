@@ -22,7 +22,7 @@ def sentences(result: Result) -> list[str]:
         if result.earlier:
             said.append(result.earlier)
         if result.searched is not None:
-            said.append(_searched(result.searched, result.searched_of, speedup.value))
+            said.append(_searched(result, result.searched, speedup.value))
         if result.objective != "run_time":
             back = payback(result.winner, result.baseline, speedup.value, result.n_epoch_samples)
             if abs(back.extra_s) >= WORTH_A_WORD_S:
@@ -33,7 +33,7 @@ def sentences(result: Result) -> list[str]:
         if result.earlier:
             said.append(result.earlier)
         if result.searched is not None and speedup is not None and result.searched > 1:
-            said.append(_searched(result.searched, result.searched_of, speedup.value))
+            said.append(_searched(result, result.searched, speedup.value))
     said += [text for text in (result.no_expert, result.noise) if text]
     said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
     counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
@@ -41,7 +41,7 @@ def sentences(result: Result) -> list[str]:
     among = ", the baseline among them" if n_tried > 1 else ""
     said.append(
         f"Settings tried before the proof: {n_tried}{among} ({counts or 'none'}); "
-        f"{clock(result.wall_s)} in all."
+        f"{clock(result.wall_s)} in this session."
     )
     said += [f"The bank: {words}." for end, words in BANK.items() if result.bank.get(end)]
     return said
@@ -100,16 +100,17 @@ def _doubt(speedup: Ratio) -> str:
     return "and was measured too few times for that to mean anything"
 
 
-def _searched(searched: float, of: str, proven: float) -> str:
+def _searched(result: Result, searched: float, proven: float) -> str:
     """The best of many is picked for its luck too: winner's curse."""
+    of, n_tried = result.searched_of, sum(result.n_outcomes.values())
     whose = f" for {of}, of which this is a part" if of else ""
     told = f"The search itself, corrected for drift, had measured {times(searched)}{whose}"
     if searched <= proven:
         return f"{told}."
-    return (
-        f"{told}; the best of many noisy trials looks better than it is, so only the fresh rounds "
-        "count."
-    )
+    luck = f"the best of {n_tried} noisy trials looks better than it is"
+    if n_tried <= 2:  # the baseline is one of them
+        luck = "a single trial may be a lucky one"
+    return f"{told}; {luck}, so only the fresh rounds count."
 
 
 def _pays(back: Payback, epochs: float | None) -> str:

@@ -103,18 +103,20 @@ def test_a_winner_that_costs_nothing_is_not_said_to_pay_back(result):
 
 def test_the_searchs_own_figure_stands_beside_the_proven_one(full_result):
     said = " ".join(sentences(full_result))
-    assert "had measured 2.31x; the best of many noisy trials looks better than it is" in said
+    assert "had measured 2.31x; the best of 31 noisy trials looks better than it is, so" in said
     less = " ".join(sentences(dataclasses.replace(full_result, searched=1.95)))
     assert "had measured 1.95x." in less and "noisy" not in less
     part = " ".join(sentences(dataclasses.replace(full_result, searched_of="trial 7")))
-    assert "had measured 2.31x for trial 7, of which this is a part; the best of many" in part
+    assert "had measured 2.31x for trial 7, of which this is a part; the best of 31" in part
+    two = " ".join(sentences(dataclasses.replace(full_result, n_outcomes={"ok": 2})))
+    assert "had measured 2.31x; a single trial may be a lucky one, so only the fresh" in two
 
 
 def test_what_only_the_search_saw_is_told_where_nothing_was_proven(full_result):
     winner = dataclasses.replace(full_result.winner, speedup=Ratio(1.01, 0.97, 1.05))
     said = sentences(dataclasses.replace(full_result, winner=winner, searched=1.12))
     assert said[0].startswith("Nothing is proven")
-    assert "had measured 1.12x; the best of many noisy trials" in said[1]
+    assert "had measured 1.12x; the best of 31 noisy trials" in said[1]
 
 
 def test_the_noise_and_the_diagnosis_are_said_as_they_are(full_result):
@@ -136,9 +138,9 @@ def test_for_the_run_time_the_headline_is_the_run(run_time_result):
 
 def test_outcomes_are_counted(result):
     many = "Settings tried before the proof: 31, the baseline among them (21 ok, 9 pruned, 1 oom); "
-    assert f"{many}10:12 in all." in sentences(result)
+    assert f"{many}10:12 in this session." in sentences(result)
     one = dataclasses.replace(result, n_outcomes={"ok": 1})
-    assert "Settings tried before the proof: 1 (1 ok); 10:12 in all." in sentences(one)
+    assert "Settings tried before the proof: 1 (1 ok); 10:12 in this session." in sentences(one)
 
 
 def test_the_bank_is_told_in_one_sentence_and_not_at_all_without_one(result):
