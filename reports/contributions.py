@@ -19,7 +19,7 @@ CAPTION = "What each setting brings, from rounds before the proof with it put ba
 ALONE = "What the one changed setting brings, from the rounds of the proof:"
 """The caption where nothing was put back: without that setting the whole is the baseline."""
 
-HEADINGS = ("setting", "value", "default", "brings", "")
+HEADINGS = ("setting", "value", "baseline", "brings", "")
 
 
 def caption(result: Result) -> str:

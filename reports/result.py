@@ -58,6 +58,8 @@ class Result:
         refused: What was fast and may not be frozen.
         uncompared: Why no round could be compared; empty if one could, or nothing was to be.
         script: Somebody's own script and its arguments, if that was tuned.
+        by_itself: Whether the baseline is that script by itself; else the user has asked for some
+            of its settings.
         bank: How the study ended for the bank: added, updated, hit, kept or unsatisfied -> 1, the
             others -> 0; empty without a bank.
     """
@@ -90,6 +92,7 @@ class Result:
     refused: tuple[Refusal, ...] = ()
     uncompared: str = ""
     script: str = ""
+    by_itself: bool = False
     bank: dict[str, int] = field(default_factory=dict)
 
     @property

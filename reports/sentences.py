@@ -13,10 +13,11 @@ def sentences(result: Result) -> list[str]:
     """What was found, how sure that is, what binds, and what it took."""
     said = []
     speedup = result.winner.speedup
-    own = result.script or result.baseline.settings.changed()
-    baseline = "its own baseline" if own else "PyTorch's defaults"
-    if result.script:
-        baseline = "the script by itself"
+    baseline, same = "PyTorch's defaults", "the default"
+    if result.by_itself:
+        baseline = same = "the script by itself"
+    elif result.script or result.baseline.settings.changed():
+        baseline = same = "its own baseline"
     if result.found_better and speedup is not None:
         said.append(_found(result, speedup, baseline))
         if result.earlier:
@@ -28,7 +29,6 @@ def sentences(result: Result) -> list[str]:
             if abs(back.extra_s) >= WORTH_A_WORD_S:
                 said.append(_pays(back, result.epochs))
     else:
-        same = baseline if own else "the default"
         said.append(_nothing(result, same))
         if result.earlier:
             said.append(result.earlier)

@@ -85,6 +85,14 @@ def test_a_baseline_of_ones_own_is_not_called_the_default(result):
     assert "as fast as its own baseline" in sentences(own)[0]
 
 
+def test_a_script_with_settings_that_were_asked_for_is_not_called_the_script_by_itself(result):
+    """Its own settings may be PyTorch's defaults, or others."""
+    script = dataclasses.replace(result, script="train.py --lr 0.1")
+    assert "2.02x as fast as its own baseline (" in sentences(script)[0]
+    alone = dataclasses.replace(script, by_itself=True)
+    assert "2.02x as fast as the script by itself (" in sentences(alone)[0]
+
+
 def test_a_costly_winner_is_said_to_pay_after_a_while(result):
     # 41.2 s more than the baseline; each second of training saves 1.02 s: 40 s.
     assert "has paid for them after 40.4 s of training" in " ".join(sentences(result))
