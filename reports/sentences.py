@@ -51,7 +51,7 @@ BANK = {
     "added": "it has these settings from now on",
     "updated": "these settings take the place of its own",
     "hit": "its settings have proven themselves again; bank=none searches anew",
-    "kept": "its own settings are as good and stay",
+    "kept": "its own settings stay, as these are not better for sure",
     "unsatisfied": "nothing was proven that it could take",
 }
 """How a study ends for the bank, and what that means; the counts stand in result.json."""

@@ -13,6 +13,7 @@ from reports.of_study import result_of
 from reports.screen import Screen
 from reports.sentences import sentences
 from reports.table import markdown, print_result
+from studies import doubts_of
 from studies.arm import Arm
 from studies.rounds import Rounds
 
@@ -91,3 +92,33 @@ def test_an_expert_that_the_only_round_had_no_time_for_is_told(replay, left_s):
     assert said in sentences(reported(session, late))
     expert.reasons.append("crash in round 1: it ended")  # of which a doubt tells
     assert not reported(session, late).no_expert
+
+
+def test_where_all_were_refused_no_time_is_blamed_for_what_was_not_proven(replay):
+    """Nor where the refusing has taken all of it."""
+    session = replay(rate, budget_s=600, window_s=36.0)
+    session.clock.now = 200
+
+    def refuses(settings):
+        session.clock.now += 600
+        return NAN
+
+    found = session.studied(make_gate=made(Gate(refuses)))
+    assert found.refused and not found.proof.n_rounds
+    assert "few-rounds" not in [doubt.name for doubt in doubts_of(found, session.lab.folder)]
+
+
+def test_of_an_arm_that_fails_in_a_later_round_that_trials_log_is_named(replay):
+    seen, trials = [], []
+
+    def fails(settings):
+        trials.extend([settings] * (settings == EXPERT and "confirm" in seen[0].notes))
+        return "crash" if settings == EXPERT and len(trials) == 2 else ""
+
+    session = replay(rate, budget_s=900, process_noise=0.01, fails=fails)
+    seen.append(session.seen)
+    found = session.studied()
+    (failed,) = (t for t in session.seen.trials if t.run.outcome == "crash")
+    (doubt,) = (d for d in doubts_of(found, session.lab.folder) if d.name == "could-not-win")
+    assert "crash in round 2" in doubt.sentence
+    assert doubt.advice == f"that trial's log: trials/{failed.number:04d}/worker.log"
