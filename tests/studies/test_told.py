@@ -39,8 +39,11 @@ def test_where_the_expert_alone_was_to_be_proven_and_is_refused_that_is_what_is_
 ):
     session = replay(rate, budget_s=600, window_s=window_s, process_noise=0.01)
     session.clock.now = probe_s
+    stages = {}
+    session.seen.stage = lambda name, detail="": stages.update({name: detail})
     found = session.studied(n_trials=n_trials, make_gate=refusing(EXPERT))
     result = reported(session, found)
+    assert stages["confirm"] == "the baseline alone"
     assert found.refused == [("expert", NAN)] and result.n_outcomes == {"ok": 1}
     said = sentences(result)
     assert said[0] == "Nothing better than the default may be frozen, so the default is frozen."
