@@ -35,6 +35,7 @@ class Result:
         expert: Settings that an engineer would set by hand; None if they could not be measured.
         no_expert: Why these have no row of their own, a sentence; empty if they have one, or if a
             doubt or a refusal says how they failed.
+        late: The same for each other arm, of which nobody knows whether it is better.
         frozen: The frozen settings file.
         kept: Whether it holds what an earlier session of the study had proven.
         earlier: What became of that, a sentence; empty if there was nothing, or if a better winner
@@ -71,6 +72,7 @@ class Result:
     winner: Arm
     expert: Arm | None = None
     no_expert: str = ""
+    late: tuple[str, ...] = ()
     frozen: Path | None = None
     kept: bool = False
     earlier: str = ""

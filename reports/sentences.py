@@ -34,7 +34,7 @@ def sentences(result: Result) -> list[str]:
             said.append(result.earlier)
         if result.searched is not None and speedup is not None and result.searched > 1:
             said.append(_searched(result, result.searched, speedup.value))
-    said += [text for text in (result.no_expert, result.noise) if text]
+    said += [text for text in (result.no_expert, *result.late, result.noise) if text]
     said += [f"{name.capitalize()}: {text}" for name, text in result.diagnosis.items() if text]
     counts = ", ".join(f"{n} {outcome}" for outcome, n in result.n_outcomes.items() if n)
     n_tried = sum(result.n_outcomes.values())
@@ -75,8 +75,12 @@ def _nothing(result: Result, same: str) -> str:
     so = " in this session" if result.kept else f", so {same} is frozen"
     if result.uncompared:
         return f"No round could be compared{so}: {result.uncompared}."
+    nothing = "Nothing that may be frozen" if result.refused else "Nothing"
+    unproven = f"{nothing} is proven to be better than {same}{so}."
     refused = f"Nothing better than {same} may be frozen{so}."
     if speedup is None or speedup.value <= 1:
+        if result.late or (result.no_expert and result.expert is None):  # who may be better
+            return unproven
         if result.refused:  # whatever that might have been
             return refused
         if speedup is None and sum(result.n_outcomes.values()) == 1:
@@ -86,11 +90,7 @@ def _nothing(result: Result, same: str) -> str:
         return (
             f"{refused} What measured {times(speedup.value)} was refused: {result.winner.barred}."
         )
-    nothing = "Nothing that may be frozen" if result.refused else "Nothing"
-    return (
-        f"{nothing} is proven to be better than {same}{so}. What came closest "
-        f"measured {times(speedup.value)}, {_doubt(speedup)}."
-    )
+    return f"{unproven} What came closest measured {times(speedup.value)}, {_doubt(speedup)}."
 
 
 def _doubt(speedup: Ratio) -> str:

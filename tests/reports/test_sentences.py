@@ -68,6 +68,17 @@ def test_where_something_was_refused_it_is_said_that_it_may_not_be_frozen(full_r
     assert kept == "Nothing better than the default may be frozen in this session."
 
 
+def test_where_somebody_had_no_time_in_the_proof_nothing_is_said_not_to_have_been_found(result):
+    winner = dataclasses.replace(result.winner, speedup=Ratio(0.97, 0.9, 1.05))
+    slower = dataclasses.replace(result, winner=winner)
+    unproven = "Nothing is proven to be better than the default, so the default is frozen."
+    told = sentences(dataclasses.replace(slower, late=("Trial 7 had no time in the proof.",)))
+    assert told[:2] == [unproven, "Trial 7 had no time in the proof."]
+    expert = "The expert's settings had no time in the proof."
+    told = sentences(dataclasses.replace(slower, expert=None, no_expert=expert))
+    assert told[:2] == [unproven, expert]
+
+
 def test_what_came_closest_and_may_not_be_frozen_is_told_with_the_reason(result):
     winner = dataclasses.replace(result.winner, barred="its loss is nan")
     barred = dataclasses.replace(result, winner=winner)

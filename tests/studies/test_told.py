@@ -97,6 +97,17 @@ def test_an_expert_that_the_only_round_had_no_time_for_is_told(replay, left_s):
     assert not reported(session, late).no_expert
 
 
+def test_so_is_the_searchs_best(replay):
+    session = replay(rate, budget_s=900, process_noise=0.01)
+    found = session.studied()
+    baseline, *others = found.proof.arms
+    best = Arm("trial 7 with less", others[0].settings)
+    late = replace(found, proof=replace(found.proof, arms=[baseline, *others[1:]], failed=(best,)))
+    assert reported(session, late).late == ("Trial 7 with less had no time in the proof.",)
+    best.reasons.append(NAN)
+    assert not reported(session, late).late
+
+
 def test_where_all_were_refused_no_time_is_blamed_for_what_was_not_proven(replay):
     """Nor where the refusing has taken all of it."""
     session = replay(rate, budget_s=600, window_s=36.0)
