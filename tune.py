@@ -285,6 +285,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             epochs=config.run.epochs,
             n_epoch_samples=config.run.n_samples,
             script="" if script is None else shlex.join(run_words(config.words)),
+            by_itself=script is not None and not config.settings,
         )
         # The result first: the bank's folder is others' too, and may keep this study waiting.
         reports.write_json(result, folder / "result.json")

@@ -36,6 +36,7 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
             (_arm(a, proof, timed) for a in proof.arms if a.settings.key() == expert.key()), None
         ),
         no_expert=_no_expert(found, expert),
+        late=_late(proof, expert),
         contributions=tuple(_contribution(c, proof, timed) for c in found.contributions),
         noise=_capital(
             found.noise.sentence(
@@ -60,10 +61,26 @@ def _no_expert(found: Any, expert: Settings) -> str:
     proof = found.proof
     if expert.key() == proof.baseline.settings.key():
         return "Expert: the same as the baseline here."
-    if proof.uncompared or proof.arm_of(expert) is not None:
+    arm = proof.arm_of(expert)
+    if proof.uncompared or (arm is not None and (arm.rates() or arm.reasons)):
         return ""
     seen = f" ({times(found.expert_searched)} in the search)" if found.expert_searched else ""
-    return f"The expert's settings{seen} had no time in the proof."
+    return _unseen(f"The expert's settings{seen}", arm)
+
+
+def _late(proof: Any, expert: Settings) -> tuple[str, ...]:
+    """A sentence for each other arm that has no row, and that nothing speaks against."""
+    if proof.uncompared:
+        return ()
+    late = (a for a in proof.failed if not a.reasons and a.settings.key() != expert.key())
+    return tuple(_unseen(arm.name.capitalize(), arm) for arm in late)
+
+
+def _unseen(who: str, arm: Any) -> str:
+    # Cut off, or never begun; what else bars nobody is a server that failed.
+    if arm is None or all(trial.ran_out for trial in arm.trials.values()):
+        return f"{who} had no time in the proof."
+    return f"{who} ended well in no round of the proof: {arm.fault}."
 
 
 def _arm(arm: Any, proof: Any, timed: bool, diagnosis: Any = None) -> Arm:

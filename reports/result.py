@@ -34,7 +34,8 @@ class Result:
             nothing that was proven before is better, see `kept`.
         expert: Settings that an engineer would set by hand; None if they could not be measured.
         no_expert: Why these have no row of their own, a sentence; empty if they have one, or if a
-            doubt says how they failed.
+            doubt or a refusal says how they failed.
+        late: The same for each other arm, of which nobody knows whether it is better.
         frozen: The frozen settings file.
         kept: Whether it holds what an earlier session of the study had proven.
         earlier: What became of that, a sentence; empty if there was nothing, or if a better winner
@@ -42,11 +43,11 @@ class Result:
         contributions: What each changed setting of the winner brings; dropped ones too.
         facts: Of the machine.
         versions: Of the libraries.
-        n_outcomes: Outcome -> number of trials that ended so.
+        n_outcomes: Outcome -> number of trials that ended so, earlier sessions' too.
         dropped: A line for each knob that was left out, which and why.
         warnings: Doubts about it, each once.
         diagnosis: Which side is the bottleneck, a sentence each for "baseline" and "winner".
-        wall_s: Of the whole study.
+        wall_s: Of this session of the study.
         commands: What to type next: what for -> command.
         objective: What was optimized: throughput or run_time.
         epochs: Of the full run, None if it was not said.
@@ -58,6 +59,8 @@ class Result:
         refused: What was fast and may not be frozen.
         uncompared: Why no round could be compared; empty if one could, or nothing was to be.
         script: Somebody's own script and its arguments, if that was tuned.
+        by_itself: Whether the baseline is that script by itself; else the user has asked for some
+            of its settings.
         bank: How the study ended for the bank: added, updated, hit, kept or unsatisfied -> 1, the
             others -> 0; empty without a bank.
     """
@@ -69,6 +72,7 @@ class Result:
     winner: Arm
     expert: Arm | None = None
     no_expert: str = ""
+    late: tuple[str, ...] = ()
     frozen: Path | None = None
     kept: bool = False
     earlier: str = ""
@@ -90,6 +94,7 @@ class Result:
     refused: tuple[Refusal, ...] = ()
     uncompared: str = ""
     script: str = ""
+    by_itself: bool = False
     bank: dict[str, int] = field(default_factory=dict)
 
     @property

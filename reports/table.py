@@ -10,8 +10,8 @@ from rich.text import Text
 
 from reports.arms import SIDE_HEADINGS, arms_table, cells, headings, side_rows, sides_table
 from reports.contributions import (
-    CAPTION,
     HEADINGS,
+    caption,
     contribution_cells,
     contributions_table,
     payback_sentences,
@@ -42,7 +42,7 @@ def print_result(result: Result, console: Console) -> None:
         console.print(Text(sentence))
     if result.contributions:
         console.print()
-        console.print(Text(CAPTION))
+        console.print(Text(caption(result)))
         console.print(contributions_table(result))
     for sentence in payback_sentences(result):
         console.print(Text(sentence))
@@ -77,7 +77,7 @@ def markdown(result: Result) -> str:
     told += sentences(result)
     if result.contributions:
         rows = [contribution_cells(c) for c in result.contributions]
-        told += [CAPTION, _table(HEADINGS, rows)]
+        told += [caption(result), _table(HEADINGS, rows)]
     told += payback_sentences(result)
     told += [f"Refused {refusal.name}: {refusal.why}" for refusal in result.refused]
     told += [_doubt_markdown(doubt) for doubt in result.warnings]

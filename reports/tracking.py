@@ -4,7 +4,8 @@ A record is plain data for JSON, so that it can wait in a file while the server 
 
     study_record  study, workload, facts, versions, git_commit
     trial_record  study, trial, kind, name, settings, changed, outcome, reason, metrics
-    ended_record  study, state ("finished", "interrupted" or "failed"), metrics, changed, note
+    ended_record  study, state ("finished", "interrupted" or "failed"), metrics, changed, note;
+                  what a session cannot say anew is left out, and an earlier one's stays
     run_record    run, name, study, workload, settings, changed, facts, versions, git_commit
 
 `metrics` is flat, name with its unit -> finite number, or null for one that is not known.
@@ -159,28 +160,36 @@ def ended_record(study: str, state: str, result: Result | None = None, reason: s
     if result is None:
         note = f"**{study}**, a study of hotlap: {state}; {reason}".rstrip("; ")
         return record if state == "finished" else {**record, "note": note}
-    winner = result.winner if result.found_better else result.baseline
     metrics: dict[str, float | None] = {
+        "n_trials": sum(result.n_outcomes.values()),
+        "wall_s": result.wall_s,
+    }
+    if result.kept:  # and with it the figures of the session that has proven it
+        return {**record, "metrics": _rounded(finite(metrics)), "note": markdown(result)}
+    winner = result.winner if result.found_better else result.baseline
+    metrics |= {
         **_with_ends("samples_per_s", winner.rate),
         "baseline_samples_per_s": result.baseline.rate.value,
         "speedup": 1.0,
         "step_time_ms": winner.step_time_s * 1e3,
         "data_wait_share": winner.data_wait_share,
-        "n_trials": sum(result.n_outcomes.values()),
-        "wall_s": result.wall_s,
     }
     if winner.run_time is not None and result.baseline.run_time is not None:
         metrics |= _with_ends("run_time_s", winner.run_time)
         metrics["baseline_run_time_s"] = result.baseline.run_time.value
     if result.found_better and winner.speedup is not None:
         metrics |= _with_ends("speedup", winner.speedup)
+    # What is frozen no longer had ends, which would stand beside the 1.
+    gone: dict[str, float | None] = {}
+    if result.earlier:
+        gone = {"speedup_low": None, "speedup_high": None}
     expert = None if result.expert is None else result.expert.speedup
     if expert is not None and expert.known:  # a metric without its ends would pass for proven
         metrics |= _with_ends("expert_speedup", expert)
     return {
         **record,
         "changed": winner.settings.changed(),
-        "metrics": _rounded(finite(metrics)),
+        "metrics": {**gone, **_rounded(finite(metrics))},
         "note": markdown(result),
     }
 

@@ -47,7 +47,7 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
         said.append(two_modes(slow, fast, _slow_share(found), wait if wait != "default" else ""))
     if proof.found_better:
         said.append(wide_interval("the winner", speedup, proof.n_rounds, again))
-    elif proof.n_wanted or len(proof.arms) > 1 or proof.failed:  # there was something to prove
+    elif proof.n_wanted:  # of what was refused before the rounds nothing was left to prove
         value = speedup.value if best is not baseline and not best.reasons else 0.0
         said.append(few_rounds(proof.n_rounds, best.name, value, again, proof.capped))
     said += [*_growth(found), *_unchecked(found, folder), *_could_not_win(found)]
@@ -81,7 +81,7 @@ def _unchecked(found: Found, folder: Path) -> list[Doubt]:
     if found.unchecked.startswith(NO_BASELINE):
         cause = "the baseline's own steps on fixed batches fail or diverge: nothing to compare with"
         advice = f"see why in the logs in {folder}/numerics, or compare the losses of a full run"
-    seen = f"the winner is frozen, and {found.unchecked}"
+    seen = f"the winner is proven faster, and {found.unchecked}"
     return [Doubt("numerics-unchecked", seen, cause, advice)]
 
 
@@ -91,8 +91,9 @@ def _could_not_win(found: Found) -> Sequence[Doubt]:
         Doubt(
             "could-not-win",
             f"{arm.name} could not win: {why}",
-            "what fails once in a few short runs is nothing to freeze for a long one",
-            f"its trials' logs: trials/{next(iter(arm.trials.values())).number:04d}/worker.log",
+            "what fails, or breaks a limit, once in a few short runs is nothing to freeze for a "
+            "long one",
+            f"that trial's log: trials/{list(arm.trials.values())[-1].number:04d}/worker.log",
         )
         for arm in (*found.proof.arms[1:], *found.proof.failed)  # the baseline is frozen then
         for why in arm.reasons

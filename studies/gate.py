@@ -102,7 +102,7 @@ class Gate:
         deadline = self._clock() + timeout_s
         if reason := self._fill(self._n_repeats, deadline):
             return reason
-        answer, reason = self._train("the winner", settings, deadline)
+        answer, reason = self._train("its", settings, deadline)
         if reason:
             return reason
         base = self._repeats[0]
@@ -123,7 +123,7 @@ class Gate:
                     f"of its own, so {len(answer['losses'])} steps were seen to be sound, not equal"
                 )
                 return ""
-            answer, reason = self._train("the winner", settings, deadline)
+            answer, reason = self._train("its", settings, deadline)
             if reason:
                 return reason
             kind = self._class_of(settings)
@@ -163,24 +163,27 @@ class Gate:
         runs = self._rolled if rolled else self._repeats
         while len(runs) < n:
             dice = len(runs) + 1 if rolled else 0
-            answer, reason = self._train("the baseline", self._baseline, deadline, dice)
+            answer, reason = self._train("the baseline's", self._baseline, deadline, dice)
             if reason:
                 return reason if reason.startswith(UNKNOWN) else f"{NO_BASELINE}{reason}"
             runs.append(answer)
         return ""
 
     def _train(
-        self, who: str, settings: Settings, deadline: float, dice: int = 0
+        self, whose: str, settings: Settings, deadline: float, dice: int = 0
     ) -> tuple[Answer, str]:
-        """What came of the steps, and why it is not sound; empty if it is."""
+        """What came of `whose` steps, and why it is not sound; empty if it is.
+
+        Settings are spoken of as "its": most are judged before any round, and have not won.
+        """
         left_s = deadline - self._clock()
         if left_s <= 0:
-            return {}, f"{UNKNOWN}there was no time left for {who}'s steps"
+            return {}, f"{UNKNOWN}there was no time left for {whose} steps"
         run = self._lab.losses(settings, self._n_steps, left_s, dice)
         if run.outcome != "ok":
             late = run.outcome == "timeout" and run.wall_s >= left_s
             unknown = UNKNOWN if late or run.outside else ""
-            return {}, f"{unknown}{who}'s steps ended as {run.outcome}: {run.reason}"
+            return {}, f"{unknown}{whose} steps ended as {run.outcome}: {run.reason}"
         answer: Answer = run.events[-1]
         return answer, unsound(answer)
 

@@ -147,10 +147,12 @@ class Prover:
         arms = self._that_learn(rounds, arms, None if first is None else first.run, power)
         rounds = replace(rounds, kept_s=self.kept_s(arms["baseline"], arms.values()))
         others = [name for name in arms if name != "baseline"]
-        who = (
-            f"the baseline against {others[0]}" if len(others) == 1 else "the best and the baseline"
-        )
-        self._lab.stage("confirm", f"{who}, interleaved")
+        who = "the best and the baseline, interleaved"
+        if not others:
+            who = "the baseline alone"
+        elif len(others) == 1:
+            who = f"the baseline against {others[0]}, interleaved"
+        self._lab.stage("confirm", who)
         proof = confirm(rounds, arms, first, power)
         return replace(proof, failed=(*proof.failed, *self._refused))
 

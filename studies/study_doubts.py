@@ -63,7 +63,7 @@ def baseline_drift(
         rates: (seconds since the study's start, samples per second) of each time that the baseline
             was measured.
         noise_share: Relative standard deviation between processes that run the same, 0..1.
-        n_trials: Settings that the study has tried, all of which it touches.
+        n_trials: Settings that the study has tried, earlier sessions' too.
     """
     logs = [(t, math.log(rate)) for t, rate in rates if rate > 0]
     slopes = [(b - a) / (t_b - t_a) for (t_a, a), (t_b, b) in combinations(logs, 2) if t_a != t_b]
@@ -75,7 +75,7 @@ def baseline_drift(
         return None
     word = "faster" if change > 0 else "slower"
     # Alone, the baseline was all that was tried, and no trial compares with it.
-    touched = f" It touches all {n_trials} settings that were tried." if n_trials > 1 else ""
+    touched = " It touches all settings that were tried meanwhile." if n_trials > 1 else ""
     return Doubt(
         "baseline-drift",
         f"the baseline became {percent(abs(change))} {word} in the {max(times) - min(times):.0f} s "

@@ -45,7 +45,7 @@ def test_the_baseline_is_the_script_as_it_is(tmp_path, done):
     result = json.loads((folder / "result.json").read_text())
     own = result["baseline"]["settings"]
     assert (own["num_workers"], own["cudnn_benchmark"]) == (1, True)
-    assert result["script"] == "train.py --name 'a=b, c'"
+    assert result["script"] == "train.py --name 'a=b, c'" and result["by_itself"]
     found = frozen.load_frozen(folder / "frozen.yaml")
     assert found.provenance["script"] == result["script"]
     # What is not proven puts nothing in force: then there is no full run but its own.

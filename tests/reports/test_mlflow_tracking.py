@@ -1,5 +1,6 @@
 """Real MLflow on SQLite."""
 
+import math
 import shutil
 import threading
 from dataclasses import replace
@@ -229,6 +230,24 @@ def test_a_long_table_leaves_room_for_how_to_go_on(database, tmp_path, result):
     note = run.data.tags["mlflow.note.content"]
     assert note.startswith("|") and note.endswith("...\n\n" + early["note"])
     assert len(note) == 5000
+
+
+def test_what_an_earlier_session_proved_keeps_its_figures_until_it_is_frozen_no_longer(
+    database, tmp_path, measurement, result
+):
+    nothing = replace(result, winner=result.baseline, earlier="What an earlier session proved.")
+    tracking = MlflowTracking(tmp_path, database)
+    tell_a_study(tracking, measurement, trials=[0])
+    names = ("speedup", "speedup_low", "samples_per_s")
+    stands = []
+    for found in (result, replace(nothing, kept=True), nothing):
+        tracking.study_ended(ended_record("s1", "finished", found), [])
+        (run,) = runs_of(tracking.uri)["s1"]
+        stands.append(([run.data.metrics[name] for name in names], run.data.tags["changed"]))
+    tracking.close()
+    assert stands[0] == stands[1] and stands[0][0] == [2.02, 1.98, 812.4]
+    (speedup, low, rate), changed = stands[2]
+    assert (speedup, rate, changed) == (1, 401.2, "nothing changed") and math.isnan(low)
 
 
 @pytest.mark.parametrize(

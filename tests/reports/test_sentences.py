@@ -46,17 +46,62 @@ def test_where_nothing_else_was_measured_nothing_is_said_to_be_worse(result):
         "anything else."
     )
     one = dataclasses.replace(alone, n_outcomes={"ok": 1})
-    assert (
-        sentences(one)[0] == "There was nothing to try but the default, so the default is frozen."
-    )
+    assert sentences(one)[0] == "Nothing was tried but the default, so the default is frozen."
     two = dataclasses.replace(alone, n_outcomes={"ok": 2})
     assert sentences(two)[0].startswith("Nothing better than the default was found")
+
+
+def test_where_something_was_refused_it_is_said_that_it_may_not_be_frozen(full_result):
+    def told(speedup, **values):
+        winner = dataclasses.replace(full_result.winner, speedup=speedup)
+        return sentences(dataclasses.replace(full_result, winner=winner, **values))[0]
+
+    assert full_result.refused
+    none = "Nothing better than the default may be frozen, so the default is frozen."
+    assert told(None) == told(None, n_outcomes={"ok": 1}) == none
+    assert told(Ratio(0.97, 0.9, 1.05)) == none
+    assert told(Ratio(1.04, 0.98, 1.09)).startswith(
+        "Nothing that may be frozen is proven to be better than the default, so the default is "
+        "frozen. What came closest measured 1.04x"
+    )
+    kept = told(None, kept=True)
+    assert kept == "Nothing better than the default may be frozen in this session."
+
+
+def test_where_somebody_had_no_time_in_the_proof_nothing_is_said_not_to_have_been_found(result):
+    winner = dataclasses.replace(result.winner, speedup=Ratio(0.97, 0.9, 1.05))
+    slower = dataclasses.replace(result, winner=winner)
+    unproven = "Nothing is proven to be better than the default, so the default is frozen."
+    told = sentences(dataclasses.replace(slower, late=("Trial 7 had no time in the proof.",)))
+    assert told[:2] == [unproven, "Trial 7 had no time in the proof."]
+    expert = "The expert's settings had no time in the proof."
+    told = sentences(dataclasses.replace(slower, expert=None, no_expert=expert))
+    assert told[:2] == [unproven, expert]
+
+
+def test_what_came_closest_and_may_not_be_frozen_is_told_with_the_reason(result):
+    winner = dataclasses.replace(result.winner, barred="its loss is nan")
+    barred = dataclasses.replace(result, winner=winner)
+    assert sentences(barred)[0] == (
+        "Nothing better than the default may be frozen, so the default is frozen. What measured "
+        "2.02x was refused: its loss is nan."
+    )
+    kept = sentences(dataclasses.replace(barred, kept=True))[0]
+    assert kept.startswith("Nothing better than the default may be frozen in this session. What")
 
 
 def test_a_baseline_of_ones_own_is_not_called_the_default(result):
     baseline = dataclasses.replace(result.baseline, settings=Settings(num_workers=1))
     own = dataclasses.replace(result, baseline=baseline)
     assert "as fast as its own baseline" in sentences(own)[0]
+
+
+def test_a_script_with_settings_that_were_asked_for_is_not_called_the_script_by_itself(result):
+    """Its own settings may be PyTorch's defaults, or others."""
+    script = dataclasses.replace(result, script="train.py --lr 0.1")
+    assert "2.02x as fast as its own baseline (" in sentences(script)[0]
+    alone = dataclasses.replace(script, by_itself=True)
+    assert "2.02x as fast as the script by itself (" in sentences(alone)[0]
 
 
 def test_a_costly_winner_is_said_to_pay_after_a_while(result):
@@ -77,18 +122,20 @@ def test_a_winner_that_costs_nothing_is_not_said_to_pay_back(result):
 
 def test_the_searchs_own_figure_stands_beside_the_proven_one(full_result):
     said = " ".join(sentences(full_result))
-    assert "had measured 2.31x; the best of many noisy trials looks better than it is" in said
+    assert "had measured 2.31x; the best of 31 noisy trials looks better than it is, so" in said
     less = " ".join(sentences(dataclasses.replace(full_result, searched=1.95)))
     assert "had measured 1.95x." in less and "noisy" not in less
     part = " ".join(sentences(dataclasses.replace(full_result, searched_of="trial 7")))
-    assert "had measured 2.31x for trial 7, of which this is a part; the best of many" in part
+    assert "had measured 2.31x for trial 7, of which this is a part; the best of 31" in part
+    two = " ".join(sentences(dataclasses.replace(full_result, n_outcomes={"ok": 2})))
+    assert "had measured 2.31x; a single trial may be a lucky one, so only the fresh" in two
 
 
 def test_what_only_the_search_saw_is_told_where_nothing_was_proven(full_result):
     winner = dataclasses.replace(full_result.winner, speedup=Ratio(1.01, 0.97, 1.05))
     said = sentences(dataclasses.replace(full_result, winner=winner, searched=1.12))
     assert said[0].startswith("Nothing is proven")
-    assert "had measured 1.12x; the best of many noisy trials" in said[1]
+    assert "had measured 1.12x; the best of 31 noisy trials" in said[1]
 
 
 def test_the_noise_and_the_diagnosis_are_said_as_they_are(full_result):
@@ -110,9 +157,9 @@ def test_for_the_run_time_the_headline_is_the_run(run_time_result):
 
 def test_outcomes_are_counted(result):
     many = "Settings tried before the proof: 31, the baseline among them (21 ok, 9 pruned, 1 oom); "
-    assert f"{many}10:12 in all." in sentences(result)
+    assert f"{many}10:12 in this session." in sentences(result)
     one = dataclasses.replace(result, n_outcomes={"ok": 1})
-    assert "Settings tried before the proof: 1 (1 ok); 10:12 in all." in sentences(one)
+    assert "Settings tried before the proof: 1 (1 ok); 10:12 in this session." in sentences(one)
 
 
 def test_the_bank_is_told_in_one_sentence_and_not_at_all_without_one(result):

@@ -74,6 +74,14 @@ def test_a_study_that_found_nothing_has_the_speedup_one(result):
     assert metrics["samples_per_s"] == metrics["baseline_samples_per_s"] == 401.2
 
 
+def test_a_session_that_keeps_what_an_earlier_one_proved_tells_no_figures_of_its_own(result):
+    for winner in (result.winner, result.baseline):
+        kept = dataclasses.replace(result, winner=winner, kept=True, earlier="It stays frozen.")
+        record = ended_record("s", "finished", kept)
+        assert record["metrics"] == {"n_trials": 31, "wall_s": 612}
+        assert "changed" not in record and "It stays frozen." in record["note"]
+
+
 def test_the_experts_speedup_stands_with_its_ends(result):
     metrics = ended_record("s", "finished", result)["metrics"]
     ends = {name: metrics[f"expert_speedup{name}"] for name in ("_low", "", "_high")}

@@ -115,8 +115,16 @@ def test_the_baseline_itself_needs_no_run(gate):
             "its settings should not change the arithmetic, and its loss at step",
         ),
         ("other_in_workers", s(num_workers=1), "its batch 1 is another one than the baseline's"),
-        ("dies_under_bf16", s(amp="bf16"), "the winner's steps ended as crash: the worker ended"),
-        ("out_of_memory_under_bf16", s(amp="bf16"), "the winner's steps ended as oom: "),
+        (
+            "dies_under_bf16",
+            s(amp="bf16"),
+            "its steps ended as crash: the worker ended with exit code 7 after its event 'built'",
+        ),
+        (
+            "out_of_memory_under_bf16",
+            s(amp="bf16"),
+            "its steps ended as oom: OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00",
+        ),
     ],
 )
 def test_what_trains_otherwise_or_not_at_all_is_refused_with_the_reason(
@@ -125,6 +133,7 @@ def test_what_trains_otherwise_or_not_at_all_is_refused_with_the_reason(
     refusing = gate(name)
     reason = refusing(settings, 300)
     assert words in reason and not reason.startswith(UNKNOWN)
+    assert "winner" not in reason  # it is judged before the rounds
     assert refusing(s(optimizer_kernel="fused"), 300) == ""  # it is that setting, not the workload
 
 
@@ -142,6 +151,9 @@ def test_nothing_is_claimed_where_the_baseline_fails_or_no_time_is_left(gate):
     assert reason.startswith(UNKNOWN + "the baseline: ") and "rows.pt" in reason
     assert gate("good")(s(num_workers=1), 0.0) == (
         UNKNOWN + "there was no time left for the baseline's steps"
+    )
+    assert gate("good", run_s=100)(s(num_workers=1), 150) == (
+        UNKNOWN + "there was no time left for its steps"
     )
     reason = gate("good")(s(num_workers=1), 0.001)
     assert reason.startswith(UNKNOWN + "the baseline's steps ended as timeout: ")

@@ -13,6 +13,7 @@ from reports.result import to_dict
 from reports.sentences import sentences
 from reports.table import markdown
 from reports.tracking import ended_record
+from runners.trial import KILLED
 from studies import Rounds, doubts_of
 from studies.arm import Arm
 from studies.lab import AGAIN
@@ -65,6 +66,15 @@ def test_an_arm_is_not_barred_for_its_server(killed):
     (expert,) = (arm for arm in found.proof.arms if arm.settings == EXPERT)
     assert not expert.reasons and min(expert.rates()) == 1  # it missed the first round
     assert "could-not-win" not in [doubt.name for doubt in doubts_of(found, FOLDER)]
+
+
+def test_an_expert_whose_server_failed_in_the_only_round_is_said_to_have_ended_so(killed):
+    session = killed("confirm", EXPERT, 2, budget_s=900)
+    result = reported(session.studied(max_rounds=1))
+    assert result.expert is None and not result.uncompared
+    assert result.no_expert.endswith(
+        f"in the search) ended well in no round of the proof: crash: {KILLED}."
+    )
 
 
 def test_where_no_round_could_be_compared_that_is_said_and_no_figure_given(killed):
