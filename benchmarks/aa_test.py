@@ -12,6 +12,9 @@ construction (benchmarks/known_work.py):
 - `noisy`: the same while busy loops on half of the cores are switched on and off at random.
 - `known`: with the same neighbours, settings that are exactly 1.5 times as fast. The interval that
   is printed holds 1.5 in at least 95 % of the studies.
+
+Where exactly 5 % are wrong, more than 2 of 40 are so by chance in every third run. So a kind breaks
+the claim only with so many that more than 5 % are proven; its line says how many may hold at least.
 """
 
 from __future__ import annotations
@@ -32,8 +35,16 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.known_work import SPEEDUP  # noqa: E402
-from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
+from benchmarks.machine import (  # noqa: E402
+    ROOT,
+    conclude,
+    count,
+    interruptible,
+    uptime,
+    versions,
+)
 from benchmarks.neighbour import Neighbour  # noqa: E402
+from hotlap.errors import StudyFailed  # noqa: E402
 from hotlap.job import Job, Window  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
 from hotlap.settings import Settings  # noqa: E402
@@ -52,6 +63,10 @@ WINDOW = Window(max_s=0.8, min_s=0.5, block_s=0.08, max_warmup_s=1.0)
 longer rounds do to the intervals is simulated: tests/studies/test_rounds_coverage.py."""
 
 CLAIM = 0.05
+
+CHANCE = 0.05
+"""More wrong answers than `CLAIM` are proven where as many would come by chance in less than this
+share of runs: the exact binomial test, one-sided (Clopper and Pearson, Biometrika 26, 1934)."""
 
 
 @dataclass(frozen=True)
@@ -83,18 +98,24 @@ class Silent:
 def study(
     runner: ProcessRunner, folder: Path, other: Settings, seed: int, max_rounds: int
 ) -> Answer:
-    """One confirm stage of `other` against the baseline."""
+    """One confirm stage of `other` against the baseline.
+
+    Raises:
+        StudyFailed: It has no answer, for no round could be compared.
+    """
     job = Job("benchmarks.known_work.known_work", window=WINDOW, import_path=(str(ROOT),))
     lab = Lab(runner, job, folder, Throughput(), Silent())
     rounds = Rounds(lab, "confirm", lambda: 1e6, max_rounds, seed)
     proof = confirm(rounds, {"baseline": BASELINE, "other": other})
+    if proof.uncompared:
+        raise StudyFailed(proof.uncompared)
     baseline, arm = proof.arms
     shares = [t.run.measurement.other_cpu_share for a in proof.arms for t in a.trials.values()]
     return Answer(arm.speedup(baseline), proof.n_rounds, sum(shares) / len(shares))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it; 0 if every kind keeps its claim."""
+    """Run it; 0 if of no kind more wrong answers are proven, 1 if they are."""
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -106,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = arguments.parse_args(argv)
     n = given.neighbours or max(1, (os.cpu_count() or 2) // 2)
     print(f"{versions()}\n{uptime()}", flush=True)
-    kept = True
+    broken, failed = [], []
     with ProcessRunner(preload=("torch",), gpu_watch=False) as runner:
         for kind in given.kinds:
             answers = []
@@ -117,19 +138,33 @@ def main(argv: Sequence[str] | None = None) -> int:
                     contextlib.nullcontext() if kind == "quiet" else Neighbour(n, seed),
                 ):
                     other = KINDS[kind]
-                    answers.append(study(runner, Path(folder), other, seed, given.rounds))
+                    try:
+                        answers.append(study(runner, Path(folder), other, seed, given.rounds))
+                    except StudyFailed as error:
+                        print(f"{kind}, study {i + 1} has no answer: {error}", flush=True)
                 if sys.stderr.isatty():
                     print(f"\r{kind}: {i + 1} of {given.studies}", end="", file=sys.stderr)
+            if not answers:
+                failed.append(kind)
+                continue
             print(summary(kind, answers), flush=True)
-            kept &= wrong(kind, answers) <= CLAIM * len(answers)
+            if wrong(kind, answers) > most(len(answers)):
+                broken.append(kind)
     print(uptime())
-    print("PASS" if kept else "FAIL", f"at most {CLAIM:.0%} of the answers are wrong")
-    return 0 if kept else 1
+    claim = f"claim: at most {CLAIM:.0%} of the answers are wrong; proven to be more"
+    return conclude(claim, broken, failed)
 
 
 def wrong(kind: str, answers: Sequence[Answer]) -> int:
     """How many intervals miss the truth; without a difference they say faster, or slower."""
     return sum(not answer.holds(truth(kind)) for answer in answers)
+
+
+def most(n: int) -> int:
+    """How many of `n` answers may be wrong before more than `CLAIM` is proven of all."""
+    from scipy.special import bdtrc  # scipy takes a while to import
+
+    return max(m for m in range(n + 1) if bdtrc(m - 1, n, CLAIM) >= CHANCE)
 
 
 def truth(kind: str) -> float:
@@ -149,8 +184,9 @@ def summary(kind: str, answers: Sequence[Answer]) -> str:
     found += f"slower {sum(a.speedup.high < 1 for a in answers)}"
     return (
         f"{time.strftime('%H:%M:%S')} {kind}: {found}; the interval holds {truth(kind):g} in "
-        f"{held} of {n}; speedups {values[0]:.3f} to {values[-1]:.3f}, "
-        f"median {values[n // 2]:.3f}, half width {widths[n // 2]:.1%} at the median; "
+        f"{held} of {n} (wanted: {n - most(n)} or more); "
+        f"speedups {values[0]:.3f} to {values[-1]:.3f}, median {values[n // 2]:.3f}, "
+        f"half width {widths[n // 2]:.1%} at the median; "
         f"{rounds:.1f} rounds, others used {busy:.0%}"
     )
 

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.machine import ROOT
+from benchmarks.machine import ROOT, Unmeasured
+
+Sizes = Mapping[str, Sequence[str]]
+
+SIZES: Sizes = {
+    "resnet18": ("data.n_images=1024",),
+    "gpt_small": ("data.n_bytes=150000",),
+    "detector": ("data.n_images=192",),
+}
+"""Workload -> words for its data, so that an epoch takes about a minute on two cores."""
+
+
+def words_of(model: str, sizes: Sizes, args: argparse.Namespace) -> list[str]:
+    """What is typed behind the model for both scripts: its size, and the user's own words.
+
+    Args:
+        model: The workload.
+        sizes: Such as `SIZES`.
+        args: With `no_sizes` and `more`.
+    """
+    return [*(() if args.no_sizes else sizes.get(model, ())), *args.more]
 
 
 def script(
@@ -28,7 +49,7 @@ def script(
         environment: Variables beside this process's own.
 
     Raises:
-        SystemExit: It failed; with all that it printed.
+        Unmeasured: It failed; with all that it printed.
     """
     done = subprocess.run(
         [sys.executable, str(ROOT / name), *words, "tracking=none"],
@@ -38,6 +59,16 @@ def script(
         stderr=subprocess.STDOUT,
         text=True,
     )
+    return ended_well(done, name)
+
+
+def ended_well(done: subprocess.CompletedProcess[str], name: str) -> str:
+    """What a process has printed, unless it was shown.
+
+    Raises:
+        Unmeasured: It failed; with all that it printed.
+    """
     if done.returncode:
-        raise SystemExit(f"{done.stdout or ''}\n{name} ended with code {done.returncode}")
+        said = f"{done.stdout or ''}{done.stderr or ''}"
+        raise Unmeasured(f"{said}\n{name} ended with code {done.returncode}".lstrip())
     return done.stdout or ""

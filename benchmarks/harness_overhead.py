@@ -27,7 +27,16 @@ from typing import Any
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import ROOT, count, interruptible, uptime, versions  # noqa: E402
+from benchmarks.commands import ended_well  # noqa: E402
+from benchmarks.machine import (  # noqa: E402
+    ROOT,
+    Unmeasured,
+    conclude,
+    count,
+    interruptible,
+    uptime,
+    versions,
+)
 from hotlap.measurement import Rate  # noqa: E402
 from studies.arm import log_interval  # noqa: E402
 
@@ -73,16 +82,23 @@ def main(argv: list[str]) -> int:
     print(f"before: {uptime()}\n{versions()}, OMP_NUM_THREADS={args.threads}, passive wait")
     order = random.Random(args.seed)
     answers: dict[str, list[dict[str, Any]]] = {name: [] for name in args.workloads}
+    failed = []
     for number in range(args.rounds):
         for name in order.sample(args.workloads, len(args.workloads)):
-            answer = fresh_process(name, args)
+            try:
+                answer = fresh_process(name, args)
+            except Unmeasured as error:
+                failed.append(f"round {number + 1} of {name}")
+                print(f"round {number + 1}: {error}", flush=True)
+                continue
             answers[name].append(answer)
             print(f"round {number + 1}: {line(name, answer)}", flush=True)
+    answers = {name: found for name, found in answers.items() if found}
     print(f"\n{table(answers)}")
     below = [name for name, found in answers.items() if interval(found, "ratio").high < CLAIM]
-    print(f"claim: {CLAIM} or more; proven to be below: {', '.join(below) or 'none'}")
+    code = conclude(f"claim: {CLAIM} or more; proven to be below", below, failed)
     print(f"after:  {uptime()}")
-    return 1 if below else 0
+    return code
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
@@ -106,6 +122,9 @@ def fresh_process(name: str, args: argparse.Namespace) -> dict[str, Any]:
     """Run one workload's blocks in a process of its own.
 
     Waiting OpenMP threads do not spin there: on a busy machine the spinning alone would decide.
+
+    Raises:
+        Unmeasured: It failed; why is on the screen.
     """
     options = {"--process": name, "--seconds": args.seconds, "--block": args.block}
     if args.device:
@@ -118,8 +137,8 @@ def fresh_process(name: str, args: argparse.Namespace) -> dict[str, Any]:
         "GOMP_SPINCOUNT": "0",
     }
     command = [sys.executable, "-m", "benchmarks.harness_overhead", *words]
-    done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=True)
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+    answer: dict[str, Any] = json.loads(ended_well(done, name).splitlines()[-1])
     return answer
 
 

@@ -1,4 +1,4 @@
-"""What benchmarks share: the machine as they state it, columns, counts, Ctrl-C. No torch."""
+"""What benchmarks share: the machine as they state it, columns, counts, how they end. No torch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +16,14 @@ ROOT = Path(__file__).resolve().parents[1]
 """The clone."""
 
 PACKAGES = ("torch", "torchvision", "optuna", "mlflow")
+
+UNJUDGED = 3
+"""Exit code where something could not be measured, so that nobody knows whether the claim holds:
+1 says that it does not, and 2 that the input is wrong."""
+
+
+class Unmeasured(Exception):
+    """Something could not be measured; the text is what it said in its end."""
 
 
 def count(text: str) -> int:
@@ -25,7 +34,10 @@ def count(text: str) -> int:
 
 
 def interruptible(main: Callable[[list[str]], int], argv: list[str]) -> int:
-    """The exit code of `main`; Ctrl-C lets it clean up, and is a word and no traceback."""
+    """The exit code of `main`; Ctrl-C lets it clean up, and is a word and no traceback.
+
+    Python itself ends with 1 on any error, which would say that the claim does not hold.
+    """
     from conf.interrupt import INTERRUPTED, raise_again  # it takes over as soon as imported
 
     raise_again()
@@ -34,6 +46,19 @@ def interruptible(main: Callable[[list[str]], int], argv: list[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except Unmeasured as error:
+        print(error, file=sys.stderr)
+        return UNJUDGED
+    except Exception:
+        traceback.print_exc()
+        return UNJUDGED
+
+
+def conclude(claim: str, broken: Sequence[str], unmeasured: Sequence[str]) -> int:
+    """Print the claim with what breaks it, and what is not known of it; the exit code."""
+    unknown = f"; not measured: {', '.join(unmeasured)}" if unmeasured else ""
+    print(f"{claim}: {', '.join(broken) or 'none'}{unknown}")
+    return 1 if broken else UNJUDGED if unmeasured else 0
 
 
 def uptime() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -10,7 +11,13 @@ import threading
 MEAN_S = 4.0
 """Mean time that it stays on, or off: longer than a trial, shorter than a study."""
 
-BUSY = "while True: pass"
+BUSY = """
+import os, sys
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(100_000):
+        pass
+"""
+"""Until it is killed, or the process that has it is: nobody else would end it."""
 
 
 class Neighbour:
@@ -37,7 +44,8 @@ class Neighbour:
 
     def _live(self) -> None:
         while not self._wait():
-            busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(self._n)]
+            words = [sys.executable, "-c", BUSY, str(os.getpid())]
+            busy = [subprocess.Popen(words) for _ in range(self._n)]
             try:
                 self._wait()
             finally:

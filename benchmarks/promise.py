@@ -34,8 +34,17 @@ from typing import Any
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.commands import script  # noqa: E402
-from benchmarks.machine import columns, count, interruptible, uptime, versions  # noqa: E402
+from benchmarks.commands import SIZES, script, words_of  # noqa: E402
+from benchmarks.machine import (  # noqa: E402
+    Unmeasured,
+    columns,
+    conclude,
+    count,
+    interruptible,
+    uptime,
+    versions,
+)
+from hotlap.errors import HotlapError  # noqa: E402
 from hotlap.frozen import load_frozen  # noqa: E402
 from hotlap.job import EventReader  # noqa: E402
 from hotlap.measurement import Rate  # noqa: E402
@@ -43,13 +52,6 @@ from studies.arm import log_interval  # noqa: E402
 
 CLAIM = 0.05
 """The full run is within this share of the promise."""
-
-WORDS = {
-    "resnet18": ("data.n_images=1024",),
-    "gpt_small": ("data.n_bytes=150000",),
-    "detector": ("data.n_images=192",),
-}
-"""Data for each workload, so that an epoch takes about a minute on two cores."""
 
 
 @dataclass(frozen=True)
@@ -106,24 +108,30 @@ class Row:
 
 
 def main(argv: list[str]) -> int:
-    """Run all workloads and print the table; 0 if every promise was kept."""
+    """Run all workloads and print the table; 0 if every promise was kept, 1 if one was not."""
     args = arguments(argv)
     print(f"before: {uptime()}\n{versions()}", flush=True)
-    rows = []
+    rows, failed = [], []
     with _folder(args.folder) as folder:
         for i, model in enumerate(args.models):
-            words = [*(() if args.no_sizes else WORDS.get(model, ())), *args.more]
+            words = words_of(model, SIZES, args)
             path = Path(args.frozen[i]).absolute() if args.frozen else None
-            path = path or study(folder, model, words, args)
-            promised = promise(path)
-            runs = tuple(full_run(folder, model, path, words, args) for _ in range(args.runs))
+            try:
+                path = path or study(folder, model, words, args)
+                promised = promise(path)
+                runs = tuple(full_run(folder, model, path, words, args) for _ in range(args.runs))
+            except (Unmeasured, HotlapError) as error:
+                print(f"{error}\n{model} is left out", flush=True)
+                failed.append(model)
+                continue
             rows.append(Row(model, promised, runs))
-            print(f"{model}: {path}", flush=True)
-    print(table(rows))
+            print(f"{model}: {path}\n{table(rows[-1:])}", flush=True)
+    if len(rows) > 1:
+        print(f"\n{table(rows)}")
     broken = [row.model for row in rows if not row.kept]
-    print(f"claim: within {CLAIM:.0%} of the promise; not so: {', '.join(broken) or 'none'}")
+    code = conclude(f"claim: within {CLAIM:.0%} of the promise; not so", broken, failed)
     print(f"after:  {uptime()}")
-    return 1 if broken else 0
+    return code
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
@@ -131,7 +139,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.promise", description=(__doc__ or "").partition("\n\n")[0]
     )
-    parser.add_argument("--models", nargs="+", default=list(WORDS), help="the workloads")
+    parser.add_argument("--models", nargs="+", default=list(SIZES), help="the workloads")
     parser.add_argument("--frozen", nargs="+", help="a frozen file for each; no study is run")
     parser.add_argument("--budget", default="10m", help="of each study")
     parser.add_argument("--epochs", type=count, default=3, help="that count; one more is trained")
@@ -168,12 +176,17 @@ def full_run(
 
 
 def promise(frozen: Path) -> Promise:
-    """What the frozen file says."""
+    """What the frozen file says.
+
+    Raises:
+        Unmeasured: It has no rate, or one without an interval.
+        UserInputError: It cannot be read.
+    """
     said = load_frozen(frozen).provenance
     if not said.get("samples_per_s"):
-        raise SystemExit(f"{frozen} promises no rate; give a file that tune.py has frozen")
+        raise Unmeasured(f"{frozen} promises no rate; give a file that tune.py has frozen")
     if not said.get("samples_per_s_ci95"):
-        raise SystemExit(
+        raise Unmeasured(
             f"the rate in {frozen} comes from too few runs to have an interval, so it promises "
             "little; tune with a longer budget"
         )

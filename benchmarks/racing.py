@@ -34,7 +34,7 @@ if not __package__:  # started by its path and not by -m: the clone has to be im
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.judged import judging  # noqa: E402
-from benchmarks.machine import count, interruptible  # noqa: E402
+from benchmarks.machine import UNJUDGED, count, interruptible  # noqa: E402
 from benchmarks.replay_study import Replayed, replay_study  # noqa: E402
 from benchmarks.synthetic_table import write  # noqa: E402
 from benchmarks.trial_overhead import quantile  # noqa: E402
@@ -57,16 +57,23 @@ SAME = 0.01
 
 
 def main(argv: list[str]) -> int:
-    """Print both tables of every recorded table; 1 if the answers differ, 2 if one is damaged."""
+    """Print both tables of every recorded table.
+
+    Returns:
+        0 if the answers are the same, 1 if they differ, 2 if a table is damaged, `UNJUDGED` if
+        none has the noise that the claim is judged by.
+    """
     args = arguments(argv)
     try:
         with TemporaryDirectory() as folder:
             paths = args.tables or [write(Path(folder) / "synthetic.jsonl")]
-            same = [report(table, args.seeds, args.budget_s) for table in judging(paths)]
+            found = [report(table, args.seeds, args.budget_s) for table in judging(paths)]
     except UserInputError as error:
         print(error, file=sys.stderr)
         return 2
-    return 0 if all(same) else 1
+    if set(found) == {None}:
+        return UNJUDGED
+    return 1 if False in found else 0
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
@@ -80,10 +87,10 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def report(table: Table, n_seeds: int, budget_s: float) -> bool:
+def report(table: Table, n_seeds: int, budget_s: float) -> bool | None:
     """Print what one table says. Returns whether racing's answer is as good as that of `fixed`.
 
-    True as well where that is not judged, for want of noise.
+    None where that is not judged, for want of noise.
     """
     kind = "SYNTHETIC table" if table.header.get("synthetic") else "table"
     n_settings = len({row.settings.key() for row in table.rows})
@@ -115,10 +122,10 @@ def report(table: Table, n_seeds: int, budget_s: float) -> bool:
             said = failed[0].strip().splitlines()[-1]
             print(f"{arm}: {len(failed)} of {2 * n_seeds} studies failed; one: {said}")
     at_median, at_90 = worse(walks["fixed"], walks["racing"])
-    same = max(at_median, at_90) <= SAME
+    same: bool | None = max(at_median, at_90) <= SAME
     verdict = "kept" if same else "missed"
     if not table.process_noise:
-        same, verdict = True, "not judged, for processes that run the same are exact in this table"
+        same, verdict = None, "not judged, for processes that run the same are exact in this table"
     print(
         f"racing's regret less that of fixed: {at_median:+.1%} at the median, {at_90:+.1%} at the "
         f"90 % quantile; claim: at most {SAME:.0%} each: {verdict}"

@@ -11,7 +11,8 @@ whole. Then the judge runs nothing but the settings, and the default twice.
 
 To reach, on every loop: first, by intervals that are apart or at the grid's best; 95 % or more of
 the grid's best; the judged speedup within the interval that we claim; no more minutes than a rival
-that does as well. Results are kept in --out as they come: a second run goes on with it.
+that does as well. Results are kept in --out as they come: a second run goes on with it. Answers to
+another budget, or found with other blocks, are left out.
 """
 
 from __future__ import annotations
@@ -31,17 +32,22 @@ from typing import Any, NoReturn
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.machine import count, interruptible, uptime, versions  # noqa: E402
+from benchmarks.machine import UNJUDGED, count, interruptible, uptime, versions  # noqa: E402
 from benchmarks.rival import grid, judge, venvs  # noqa: E402
 from benchmarks.rival.tuners import TUNERS, WINDOWED, Answer, Asking, ask  # noqa: E402
-from benchmarks.rival.verdict import Loop, doubts, misses, table  # noqa: E402
+from benchmarks.rival.verdict import Loop, doubts, misses, table, unjudged  # noqa: E402
 
 Record = dict[str, Any]
 """What --out holds: `sessions`, and `loops`, each with `tuners`, `grid`, `arms`, `rounds`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Tune, walk the grids, judge, print; 1 if a target is missed, 2 if the record is damaged."""
+    """Tune, walk the grids, judge, print.
+
+    Returns:
+        0 if no target is missed, 1 if one is, 2 if the record is damaged, `UNJUDGED` if nobody
+        can tell, for ours was not asked or no rival has an answer.
+    """
     given = arguments(argv)
     record = load(given.out)
     print(f"before: {uptime()}\n{versions()}", flush=True)
@@ -53,18 +59,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif missing := missing_in(one):
             unfit(f"{given.out} has no {missing} of {name}; run it without --judge first")
         judge_loop(name, one, given, record)
-        print(table(loop_of(name, one)), flush=True)
+        print(table(loop_of(name, one, given)), flush=True)
     record["sessions"][-1]["after"] = uptime()
     save(record, given.out)
     print(f"after:  {uptime()}")
-    judged = [loop_of(name, record["loops"][name]) for name in given.loops]
-    for sentence in (sentence for loop in judged for sentence in doubts(loop)):
-        print(f"doubt: {sentence}")
-    missed = [sentence for loop in judged for sentence in misses(loop)]
-    for sentence in missed:
-        print(f"missed: {sentence}")
-    print(f"claim: first on each loop, 95 % of the grid's best; missed: {len(missed) or 'none'}")
-    return 1 if missed else 0
+    loops = [loop_of(name, record["loops"][name], given) for name in given.loops]
+    said = {
+        word: [sentence for loop in loops for sentence in sentences(loop)]
+        for word, sentences in (("doubt", doubts), ("not judged", unjudged), ("missed", misses))
+    }
+    for word, sentences in said.items():
+        for sentence in sentences:
+            print(f"{word}: {sentence}")
+    missed, unknown = said["missed"], said["not judged"]
+    counts = f"missed: {len(missed) or 'none'}, not judged: {len(unknown) or 'none'}"
+    print(f"claim: first on each loop, 95 % of the grid's best; {counts}")
+    return 1 if missed else UNJUDGED if unknown else 0
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -117,9 +127,23 @@ def tune(name: str, one: Record, given: argparse.Namespace, record: Record) -> N
 
 def is_answered(tuner: str, old: Record | None, given: argparse.Namespace) -> bool:
     """Whether the record has an answer of the tuner's to what is asked now."""
-    if old is None or old["failed"] or old["budget_s"] != given.budget:
+    return old is not None and not old["failed"] and is_same(tuner, old, given)
+
+
+def is_same(tuner: str, old: Record, given: argparse.Namespace) -> bool:
+    """Whether the tuner was asked what is asked now."""
+    if old["budget_s"] != given.budget:
         return False
     return tuner not in WINDOWED or bool(old.get("seconds") == given.seconds)
+
+
+def comparable(one: Record, given: argparse.Namespace) -> dict[str, Record]:
+    """A loop's answers to what is asked now, ours first; `--judge` takes ours' question for it."""
+    known = {tuner: one["tuners"][tuner] for tuner in TUNERS if tuner in one["tuners"]}
+    if given.judge:
+        budget_s = next(iter(known.values()))["budget_s"]
+        return {tuner: old for tuner, old in known.items() if old["budget_s"] == budget_s}
+    return {tuner: old for tuner, old in known.items() if is_same(tuner, old, given)}
 
 
 def missing_in(one: Record) -> str:
@@ -129,7 +153,8 @@ def missing_in(one: Record) -> str:
 
 def judge_loop(name: str, one: Record, given: argparse.Namespace, record: Record) -> None:
     """Rounds until there are as many as asked; old ones count while the arms are the same."""
-    answers = {tuner: a["settings"] for tuner, a in one["tuners"].items() if not a["failed"]}
+    known = comparable(one, given)
+    answers = {tuner: old["settings"] for tuner, old in known.items() if not old["failed"]}
     settings = judge.arms(answers, one["grid"]["points"][0]["settings"])
     if given.judge or one.get("arms") != settings or one.get("seconds") != given.seconds:
         one.update(arms=settings, seconds=given.seconds, rounds=[])
@@ -139,9 +164,9 @@ def judge_loop(name: str, one: Record, given: argparse.Namespace, record: Record
         save(record, given.out)
 
 
-def loop_of(name: str, one: Record) -> Loop:
+def loop_of(name: str, one: Record, given: argparse.Namespace) -> Loop:
     """A loop's record as the verdict reads it, our answer first."""
-    answers = {t: Answer(**one["tuners"][t]) for t in TUNERS if t in one["tuners"]}
+    answers = {tuner: Answer(**old) for tuner, old in comparable(one, given).items()}
     best = one["grid"]["points"][0]["settings"]
     return Loop(name, answers, best, one["grid"]["minutes"], one["rounds"])
 

@@ -17,10 +17,12 @@ from benchmarks.rival.judge import (
     n_failed,
     ratio,
 )
-from benchmarks.rival.tuners import OURS, Answer
+from benchmarks.rival.tuners import OURS, RIVALS, Answer
 
 SHARE = 0.95
 """Of the grid's best, what ours has to reach."""
+
+UNASKED = "it was not asked with these options"
 
 HEAD = ("", "judged speedup", "claimed", "of grid's best", "minutes", "settings")
 
@@ -96,6 +98,15 @@ def misses(loop: Loop) -> list[str]:
     return found
 
 
+def unjudged(loop: Loop) -> list[str]:
+    """Why nobody can tell who is first on this loop; empty if one can."""
+    if OURS not in loop.answers:
+        return [f"{loop.name}: ours has no answer: {UNASKED}"]
+    if not loop.rivals():
+        return [f"{loop.name}: no rival has an answer, so nobody knows who is first"]
+    return []
+
+
 def table(loop: Loop) -> str:
     """The loop's arms, a line each, tuners first."""
     lines = [(f"{loop.name}, {len(loop.rounds)} rounds", *HEAD[1:])]
@@ -121,9 +132,11 @@ def claim_of(answer: Answer) -> str:
 
 
 def doubts(loop: Loop) -> list[str]:
-    """A sentence for each arm that failed, and if the default beside itself is not 1."""
+    """A sentence for each rival without an answer and each arm that failed, and of the control."""
+    asked = {name: loop.answers.get(name, Answer(failed=UNASKED)) for name in RIVALS}
+    found = [f"{loop.name}: {n} has no answer: {a.failed}" for n, a in asked.items() if a.failed]
     arms = (DEFAULT, CONTROL, *loop.rivals(), GRID)
-    found = [f"{loop.name}: {arm} {loop.failures(arm)}" for arm in arms if loop.failures(arm)]
+    found += [f"{loop.name}: {arm} {loop.failures(arm)}" for arm in arms if loop.failures(arm)]
     control = loop.speedup(CONTROL)
     if not math.isnan(control.value) and not control.low <= 1 <= control.high:
         beside = f"{DEFAULT} beside itself is {_text(control)}"

@@ -3,6 +3,7 @@ import itertools
 import pytest
 
 from benchmarks import harness_overhead
+from benchmarks.machine import Unmeasured
 from benchmarks.turns import Cost, Turn, one_process, steps_taken, summary
 from hotlap.window import Feed
 
@@ -66,3 +67,27 @@ def test_an_unknown_workload_is_refused(capsys):
         harness_overhead.main(["--workloads", "resnet1000"])
     assert end.value.code == 2
     assert "digits_mlp" in capsys.readouterr().err
+
+
+def test_a_process_that_fails_says_why_and_proves_nothing(capfd):
+    words = ["--workloads", "digits_mlp", "--rounds", "1", "--device", "nowhere"]
+    assert harness_overhead.main(words) == 3
+    out, err = capfd.readouterr()
+    assert "nowhere" in err and "round 1: digits_mlp ended with code" in out
+    assert "proven to be below: none; not measured: round 1 of digits_mlp\n" in out
+
+
+def test_a_process_that_fails_hides_no_other(monkeypatch, capsys):
+    def fresh_process(name, args):
+        done.append(name)
+        if len(done) == 2:
+            raise Unmeasured("digits_mlp ended with code 1")
+        return dict.fromkeys(("ratio", "control", "cpu_ratio", "cpu_control"), 0.5) | more
+
+    more = {"n_blocks": 1, "plain_samples_per_s": 9.0}
+    done = []
+    monkeypatch.setattr(harness_overhead, "fresh_process", fresh_process)
+    assert harness_overhead.main(["--workloads", "digits_mlp", "--rounds", "3"]) == 1
+    out = capsys.readouterr().out
+    assert "digits_mlp         0.5000 [0.5000, 0.5000]" in out
+    assert "below: digits_mlp; not measured: round 2 of digits_mlp\n" in out

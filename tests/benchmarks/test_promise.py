@@ -1,6 +1,7 @@
 import pytest
 
 from benchmarks import promise
+from benchmarks.machine import Unmeasured
 from benchmarks.promise import FullRun, Promise, Row
 from hotlap.frozen import dump
 from hotlap.settings import Settings
@@ -56,10 +57,10 @@ def test_rates_are_written_for_people():
 
 def test_a_frozen_file_without_a_rate_promises_nothing(tmp_path):
     dump(tmp_path / "by_hand.yaml", Settings(), {})
-    with pytest.raises(SystemExit, match="promises no rate"):
+    with pytest.raises(Unmeasured, match="promises no rate"):
         promise.promise(tmp_path / "by_hand.yaml")
     dump(tmp_path / "few.yaml", Settings(), {"samples_per_s": 9.0, "samples_per_s_ci95": None})
-    with pytest.raises(SystemExit, match="too few runs to have an interval"):
+    with pytest.raises(Unmeasured, match="too few runs to have an interval"):
         promise.promise(tmp_path / "few.yaml")
 
 
@@ -69,15 +70,37 @@ def test_a_frozen_file_belongs_to_each_model(capsys):
     assert "2 models and 1 frozen files" in capsys.readouterr().err
 
 
+@pytest.fixture
+def few(tmp_path):
+    """A frozen file of one round: its rate has no interval."""
+    path = tmp_path / "few.yaml"
+    dump(path, Settings(), {"samples_per_s": 9.0, "samples_per_s_ci95": None})
+    return path
+
+
+def test_models_that_cannot_be_measured_break_no_promise(tmp_path, few, capsys):
+    missing = tmp_path / "missing.yaml"
+    words = f"--models gpt_small detector --frozen {few} {missing}"
+    assert promise.main(words.split()) == 3
+    out = capsys.readouterr().out
+    assert "too few runs to have an interval" in out and "gpt_small is left out" in out
+    assert f"{missing}" in out and "detector is left out" in out
+    assert "not so: none; not measured: gpt_small, detector\n" in out
+
+
 @pytest.mark.slow
-def test_a_real_full_run_is_held_against_its_file(tmp_path, capsys):
+def test_a_real_full_run_is_held_against_its_file_whatever_comes_of_others(tmp_path, few, capsys):
     frozen = tmp_path / "frozen.yaml"
     dump(frozen, Settings(), {"samples_per_s": 1e-3, "samples_per_s_ci95": [9e-4, 2e-3]})
-    words = f"--models digits_mlp --epochs 2 --runs 1 --folder {tmp_path} --frozen {frozen}"
+    words = f"--models gpt_small digits_mlp nothing --frozen {few} {frozen} {frozen} "
+    words += f"--epochs 2 --runs 1 --folder {tmp_path}"
     assert promise.main(words.split()) == 1  # nothing is as slow as that
     lines = capsys.readouterr().out.splitlines()
-    (row,) = [line.split() for line in lines if line.startswith("digits_mlp ")]
+    (at,) = [i for i, line in enumerate(lines) if line.startswith("digits_mlp ")]
+    assert at < lines.index("train.py ended with code 2") < lines.index("nothing is left out")
+    row = lines[at].split()
     assert row[:4] == ["digits_mlp", "0.001", "[0.0009,", "0.002]"]
     whole, *epochs = (float(cell.replace(",", "")) for cell in (row[4], *row[-2:]))
     assert min(epochs) <= whole <= max(epochs)
-    assert "claim: within 5% of the promise; not so: digits_mlp" in lines
+    said = "claim: within 5% of the promise; not so: digits_mlp; not measured: gpt_small, nothing"
+    assert said in lines

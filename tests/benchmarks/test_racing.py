@@ -80,10 +80,10 @@ def test_the_command_prints_both_comparisons_and_says_that_a_table_is_synthetic(
 def test_a_table_without_noise_between_processes_judges_no_racing(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(racing, "SAME", -1.0)  # what any other table would miss
     once = write(tmp_path / "once.jsonl", n_repeats=1, knobs=("memory_format", "amp"))
-    assert racing.main(["--seeds", "1", "--budget-s", "120", str(once)]) == 0
+    assert racing.main(["--seeds", "1", "--budget-s", "120", str(once)]) == 3
     assert "claim: at most -100% each: not judged, for processes" in capsys.readouterr().out
     twice = write(tmp_path / "twice.jsonl", knobs=("memory_format", "amp"))
-    assert racing.main(["--seeds", "1", "--budget-s", "120", str(twice)]) == 1
+    assert racing.main(["--seeds", "1", "--budget-s", "120", str(once), str(twice)]) == 1
     assert "each: missed" in capsys.readouterr().out
 
 

@@ -3,6 +3,8 @@ import math
 import pytest
 
 from benchmarks import run_time
+from benchmarks.commands import words_of
+from benchmarks.machine import Unmeasured
 from benchmarks.run_time import Row
 
 
@@ -15,7 +17,8 @@ def row(epochs=1, compile_mode="none", default_s=(60.0, 62.0), compiled_s=(95.0,
     [
         ([row(), row(60, "default", (), ())], []),
         ([row(compile_mode="default"), row(60, "default", (), ())], ["1 epochs"]),
-        ([row(), row(60, "none", (), ())], ["60 epochs"]),
+        ([row(), row(60, "none", (), ())], []),  # that it pays is not known
+        ([row(60, "default", (), ())], []),
         ([row(compiled_s=(50.0, 52.0)), row(60, "default", (), ())], ["the clock"]),
     ],
 )
@@ -39,3 +42,41 @@ def test_a_projection_is_that_of_the_winner_or_of_what_came_closest():
     assert run_time.projected(won) == run_time.projected(tried) == (97.0, 61.0)
     alone, default = run_time.projected({**tried, "best_tried": None})
     assert math.isnan(alone) and default == 61.0
+
+
+def test_a_long_run_that_proves_nothing_of_compilation_is_not_judged(monkeypatch, capsys):
+    def measured(folder, epochs, n_runs, args):
+        return row(epochs) if n_runs else row(epochs, "none", (), ())
+
+    monkeypatch.setattr(run_time, "measured", measured)
+    assert run_time.main(["--lengths", "60", "1"]) == 3
+    says = "not so: none; not measured: 60 epochs, where nothing proves that compilation pays\n"
+    assert says in capsys.readouterr().out
+
+
+def test_a_length_that_fails_hides_no_other(monkeypatch, capsys):
+    def measured(folder, epochs, n_runs, args):
+        if not n_runs:
+            raise Unmeasured("tune.py ended with code 1")
+        return row(epochs, compile_mode="default")
+
+    monkeypatch.setattr(run_time, "measured", measured)
+    assert run_time.main([]) == 1
+    out = capsys.readouterr().out
+    assert "\n1       default" in out and "tune.py ended with code 1\n3000 epochs are left" in out
+    assert "not so: 1 epochs are compiled; not measured: 3000 epochs\n" in out
+
+
+def test_a_study_that_cannot_begin_is_told_in_its_own_words(capsys):
+    assert run_time.main(["--model", "nothing"]) == 3
+    out = capsys.readouterr().out
+    assert out.count("tune.py ended with code 2") == 2
+    assert "not measured: 1 epochs, 3000 epochs\n" in out
+
+
+def test_a_model_has_a_size_of_its_own_unless_that_is_not_wanted():
+    def words(*argv):
+        return words_of("gpt_small", run_time.SMALL, run_time.arguments(list(argv)))
+
+    assert words("--", "a=1") == [*run_time.SMALL["gpt_small"], "a=1"]
+    assert words("--no-sizes", "--", "a=1") == ["a=1"]

@@ -250,3 +250,10 @@ def test_a_damaged_table_is_told_with_code_2(tmp_path, capsys):
     path.write_text("{}\n")
     assert search_efficiency.main([str(path)]) == 2
     assert "table.jsonl:1: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arms", [["ours"], ["random", "expert"]])
+def test_where_nobody_is_compared_no_target_is_met(table, monkeypatch, arms):
+    monkeypatch.setattr(search_efficiency.efficiency_report, "show", lambda *_: True)
+    words = [str(table.path), "--seeds", "1", "--windows-s", "2", "--arms", *arms]
+    assert search_efficiency.main(words) == 3

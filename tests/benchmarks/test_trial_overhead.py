@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import trial_overhead
 from benchmarks.fresh_tune import FreshRunner
+from benchmarks.machine import Unmeasured
 from benchmarks.trial_overhead import Gap
 from hotlap.job import Job, Window
 
@@ -80,6 +81,24 @@ def test_the_quantile_is_a_value_that_was_seen():
     assert trial_overhead.quantile([5.0, 1.0, 2.0, 3.0, 4.0], 0.9) == 5.0
     assert trial_overhead.quantile([float(n) for n in range(1, 11)], 0.9) == 9.0
     assert math.isnan(trial_overhead.quantile([], 0.9))
+
+
+def test_a_study_that_fails_is_told_in_its_own_words():
+    with pytest.raises(Unmeasured, match="nothing_here(.|\\n)*tune.py ended with code 2$"):
+        trial_overhead.main(["--no-fresh", "nothing_here=1"])
+
+
+def test_the_claim_is_judged_without_the_alternative(monkeypatch, capsys):
+    def study(folder, args, program):
+        if folder.name == "fresh":
+            raise Unmeasured("tune.py ended with code 1")
+        return folder
+
+    monkeypatch.setattr(trial_overhead, "study", study)
+    monkeypatch.setattr(trial_overhead, "gaps", lambda folder: [Gap(1, 0.1, 0.1, 0.0, False)])
+    assert trial_overhead.main([]) == 0
+    out = capsys.readouterr().out
+    assert "tune.py ended with code 1" in out and "measured 0.200 s, so it holds" in out
 
 
 @pytest.mark.slow

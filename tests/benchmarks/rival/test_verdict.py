@@ -82,12 +82,35 @@ def test_the_table_has_a_line_for_each_arm_with_its_columns():
     assert control.split()[:3] == ["control", "(A/A)", "1.000x"] and control.endswith("as it was")
 
 
+UNASKED = [
+    f"convnet: {name} has no answer: it was not asked with these options"
+    for name in ("pytorch-autotune", "train-doctor")
+]
+
+
+def test_a_rival_without_an_answer_is_a_doubt():
+    assert verdict.doubts(judged()) == UNASKED
+    answers = {"hotlap": answer(), "train-doctor": Answer(failed="cannot be installed: x")}
+    said = verdict.doubts(loop(answers, hotlap=2.0, grid=2.0))
+    assert "convnet: train-doctor has no answer: cannot be installed: x" in said
+    assert len(said) == 3
+
+
+def test_without_ours_or_any_rival_nobody_knows_who_is_first():
+    assert verdict.unjudged(judged()) == []
+    failed = Answer(failed="cannot be installed: x")
+    alone = loop({"hotlap": answer(), "optuna": failed}, hotlap=2.0, grid=2.0)
+    (said,) = verdict.unjudged(alone)
+    assert said == "convnet: no rival has an answer, so nobody knows who is first"
+    (said,) = verdict.unjudged(loop({"optuna": answer()}, optuna=2.0, grid=2.0))
+    assert said == "convnet: ours has no answer: it was not asked with these options"
+
+
 def test_a_default_that_is_not_itself_is_a_doubt():
     case = judged()
-    assert verdict.doubts(case) == []
     for one in case.rounds:
         one["control"] = 11.0
-    (said,) = verdict.doubts(case)
+    *_, said = verdict.doubts(case)
     assert "default beside itself is 1.100x" in said
 
 
@@ -95,8 +118,7 @@ def test_an_arm_that_failed_is_named_in_its_line_and_as_a_doubt_and_beats_nobody
     case = judged(ours=1.9, rival=2.5, low=1.8)
     for one in case.rounds[:4]:
         one["optuna"] = None
-    (said,) = verdict.doubts(case)
-    assert said == "convnet: optuna failed in 4 of 9 rounds"
+    assert verdict.doubts(case) == [*UNASKED, "convnet: optuna failed in 4 of 9 rounds"]
     assert verdict.misses(case) == []
     (line,) = [one for one in verdict.table(case).splitlines() if one.startswith("optuna")]
     assert line.split()[1:7] == ["-", "(failed", "in", "4", "of", "9"]
