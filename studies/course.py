@@ -202,7 +202,8 @@ class Course:
 
     def _descent(self, base: Settings, diagnosis: Diagnosis | None) -> Descent:
         waits = _waits(self._search.waits_of(base), diagnosis)
-        return Descent(self._space, waits, self._search.waits_of, self._plan.shares_cores)
+        shares_cores = self._plan.shares_cores
+        return Descent(self._space, waits, self._search.waits_of, shares_cores, base)
 
     def _of_rounds_alone(
         self, proof: Confirmed, first: Trial, refused: tuple[list[tuple[str, str]], str]

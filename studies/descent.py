@@ -17,6 +17,11 @@ Where the model computes on the CPU, its threads and the loader's workers share 
 bring little to a run that waits for data as long as OpenMP's threads spin while they wait, and
 passive waiting alone only slows the model down. No step along one knob leads from none of both to
 both, so there workers are tried with passive waiting first, and alone if that has lost.
+
+An incumbent that changes both sides (the expert's settings, most of all) owes its speed to the one
+that binds: the other side's part may gain nothing, or cost something, and one knob at a time it
+would be found out late. So once the other side goes back to the baseline as a whole, before all
+else: what is left is half of the changes for one trial.
 """
 
 from __future__ import annotations
@@ -70,6 +75,7 @@ class Descent:
         waits_of: The same of other settings that were tried; None where it is not known. By
             default the baseline's stands for all.
         shares_cores: Whether the model computes on the cores that the workers have, too.
+        baseline: What the side that does not bind goes back to; None for never.
 
     Attributes:
         order: Names of the knobs, the most likely to pay over the baseline first.
@@ -81,8 +87,10 @@ class Descent:
         data_wait_share: float,
         waits_of: Callable[[Settings], float | None] = lambda settings: None,
         shares_cores: bool = False,
+        baseline: Settings | None = None,
     ) -> None:
         self._space = space
+        self._baseline = baseline
         self._shares_cores = shares_cores
         self._share = data_wait_share
         self._waits_of = waits_of
@@ -92,6 +100,8 @@ class Descent:
 
     def propose(self, incumbent: Settings) -> Settings | None:
         """The next settings to try beside `incumbent`; None when every value had its turn."""
+        if (side := self._binding_side_of(incumbent)) is not None:
+            return side
         waits = self._waits_of(incumbent)
         waits = self._share if waits is None else waits
         order = self._order(waits)
@@ -118,6 +128,19 @@ class Descent:
         # The trial compares two values of the knob: neither needs another turn.
         self._tried |= {(name, value), (name, getattr(incumbent, name))}
         return settings
+
+    def _binding_side_of(self, incumbent: Settings) -> Settings | None:
+        """The incumbent without what it changes on the other side; None unless it changes both."""
+        baseline = self._baseline
+        if baseline is None:
+            return None
+        binding, other = (LOADER, COMPUTE) if self._share >= WAITS else (COMPUTE, LOADER)
+        changed = {name for name in LOADER + COMPUTE if _differ(name, incumbent, baseline)}
+        if changed.isdisjoint(binding) or changed.isdisjoint(other):
+            return None
+        self._baseline = None  # once: what comes later has come by trials of its own
+        back = {name: getattr(baseline, name) for name in changed.intersection(other)}
+        return self._space.nearest(replace(incumbent, **back))
 
     def _order(self, waits: float) -> tuple[str, ...]:
         if waits >= WAITS:
@@ -146,3 +169,7 @@ class Descent:
             return numbers[len(numbers) // 2 :][:1]
         aim = max(now, waits) / max(1 - waits, 1e-9)
         return [v for v in above if v >= aim][:1] or above[-1:]
+
+
+def _differ(name: str, one: Settings, other: Settings) -> bool:
+    return bool(getattr(one, name) != getattr(other, name))

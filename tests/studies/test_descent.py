@@ -1,5 +1,8 @@
+import pytest
+
 from hotlap.settings import Settings
 from search_spaces import Knob, Space
+from search_spaces.knob import When
 from studies.descent import Descent
 
 KNOBS = [
@@ -43,6 +46,31 @@ def test_a_value_that_was_tried_is_not_tried_again_from_a_new_incumbent():
     found = walk(Descent(Space(KNOBS, Settings()), 0.5), lambda s: s.num_workers > 0)
     assert [f.get("num_workers") for f in found].count(1) >= 1
     assert len(found) == len({tuple(f.items()) for f in found})
+
+
+LOADS = {"num_workers": 2, "persistent_workers": True}
+COMPUTES = {"memory_format": "channels_last", "optimizer_kernel": "fused"}
+SIDES = [
+    Knob("num_workers", (0, 1, 2)),
+    Knob("persistent_workers", (False, True), when=When("num_workers", 0)),
+    Knob("memory_format", ("contiguous", "channels_last")),
+    Knob("optimizer_kernel", ("default", "fused")),
+]
+
+
+@pytest.mark.parametrize(("waits", "side"), [(0.5, LOADS), (0.05, COMPUTES)])
+def test_an_incumbent_of_both_sides_is_tried_without_the_one_that_does_not_bind(waits, side):
+    descent = Descent(Space(SIDES, Settings()), waits, baseline=Settings())
+    both = Settings(**LOADS, **COMPUTES)
+    assert descent.propose(Settings()) is not None  # an incumbent of no side changes nothing
+    assert descent.propose(both).changed() == side
+    assert descent.propose(both).changed() != side  # once
+
+
+@pytest.mark.parametrize(("waits", "side"), [(0.5, COMPUTES), (0.05, LOADS)])
+def test_an_incumbent_of_one_side_is_not_tried_as_the_baseline(waits, side):
+    descent = Descent(Space(SIDES, Settings()), waits, baseline=Settings())
+    assert descent.propose(Settings(**side)).changed() != {}
 
 
 WORKERS = [
