@@ -100,7 +100,7 @@ def test_a_script_with_hydra_and_a_scaler_that_is_overridden(tmp_path, done):
     (tmp_path / "train.py").write_text(HYDRA)
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "config.yaml").write_text("lr: 0.5\nname: x\n")
-    words = ["script=train.py", "search_space=[amp]", "override=[amp]", *QUICK]
+    words = ["script=train.py", "search_space=[amp,optimizer]", "override=[amp]", *QUICK]
     done(tmp_path, *words, "--", "lr=0.02", "name='a=b, c'")
     (folder,) = (tmp_path / "outputs" / "train").iterdir()
     trials = [path.read_text() for path in (folder / "trials").glob("*/job.json")]
