@@ -13,6 +13,7 @@ from studies import Plan, doubts_of
 from studies.anchor import EVERY_TRIALS
 from studies.gate import UNKNOWN
 from studies.noise import Noise
+from studies.rounds import ENOUGH_ROUNDS
 
 FOLDER = Path("outputs/digits")
 
@@ -122,7 +123,7 @@ def test_of_a_winner_that_is_a_part_of_a_trial_the_trials_figure_is_told(replay,
 def test_on_a_noisy_machine_rounds_go_on_as_long_as_the_budget_has_time(replay):
     session = replay(rate, budget_s=900, process_noise=0.1)
     found = session.studied()
-    assert 10 < found.proof.n_rounds < Plan().max_rounds and not found.proof.capped
+    assert ENOUGH_ROUNDS < found.proof.n_rounds < Plan().max_rounds and not found.proof.capped
     assert 0.95 * 900 < session.budget.spent() <= 900
 
 
