@@ -9,9 +9,9 @@ What keeps the number honest (each rule has a test):
 - The first `num_workers * prefetch_factor` batches may have been fetched while a slow first step
   ran, so warm-up lasts until they are used up, the loader's queue is full or empty but not on its
   way, and block times no longer fall.
-- An epoch's start costs its own time. Where whole epochs fit into the window, a block is a whole
-  number of epochs; elsewhere a block that an epoch's border cuts is thrown away, and the border's
-  cost is measured on its own (`epoch_start_s`).
+- An epoch's start costs its own time. Where whole epochs fit into the window, or hardly a block
+  between two borders, a block is a whole number of epochs; elsewhere a block that an epoch's border
+  cuts is thrown away, and the border's cost is measured on its own (`epoch_start_s`).
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ class WindowTimer:
             clock=clock,
         )
         self._n_prefetched = n_prefetched
+        # Steps after a border until the queue is again as it was before.
+        self._n_refilled = n_prefetched + self._unit
         self._emit = emit
         self._other_cpu_share = other_cpu_share
         self._clock = clock
@@ -168,7 +170,7 @@ class WindowTimer:
                 break
         self._settled = reason == "settled"
         fit = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.waits_s
-        self._whole_epochs = fit and not self._feed.endless
+        self._whole_epochs = (fit or self._is_cut_up()) and not self._feed.endless
         if self._whole_epochs:
             yield from self._finish_epoch()
         self._emit(
@@ -227,8 +229,16 @@ class WindowTimer:
             return
         self._timer.let_go()
         n_steps = yield from self._start.passed()
-        for _ in range(self._n_prefetched + self._unit - n_steps):
+        for _ in range(self._n_refilled - n_steps):
             yield
+
+    def _is_cut_up(self) -> bool:
+        """Whether an epoch no longer than the window has no room for two blocks between borders.
+
+        Then three blocks take as many epochs at the least, and more where borders cut them.
+        """
+        n_between = (self._feed.n_epoch_steps or 0) - self._n_refilled
+        return self._epoch_s() <= self._window.waits_s and n_between < 2 * self._warmup.n_next
 
     def _epoch_s(self) -> float:
         return (self._feed.n_epoch_steps or math.inf) * self._warmup.step_s

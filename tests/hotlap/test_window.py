@@ -166,6 +166,23 @@ def test_a_short_window_times_whole_epochs_as_a_long_one_does():
         assert found.epochs_in_blocks
 
 
+@pytest.mark.parametrize(("workers", "prefetch"), [(0, 2), (8, 2), (16, 2), (16, 4)])
+def test_borders_that_cut_nearly_every_block_are_timed_with_them(workers, prefetch):
+    # Three epochs are a little longer than the window, and a block is most of one.
+    window = Window(min_s=2, max_s=2, precision=0.14, max_warmup_s=6)
+
+    def make():
+        world = World(0.005 if workers else 0.001)
+        loader = Loader(world, 0.011 * max(1, workers), workers, prefetch, 64, 0.01, True)
+        return world, loader
+
+    world, loader = make()
+    found = measure(world, loader, window, n_epoch_steps=64)
+    assert found.epochs_in_blocks and found.samples_per_s == right(truth(make))
+    window_s = world.now - found.warmup_s
+    assert sum(block.seconds for block in found.blocks) > 0.6 * window_s
+
+
 SHORT = Window(min_s=2, max_s=2, precision=0.14, patience_s=8)
 
 
