@@ -142,10 +142,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                         answers.append(study(runner, Path(folder), other, seed, given.rounds))
                     except StudyFailed as error:
                         print(f"{kind}, study {i + 1} has no answer: {error}", flush=True)
+                        failed.append(f"{kind}, study {i + 1}")
                 if sys.stderr.isatty():
                     print(f"\r{kind}: {i + 1} of {given.studies}", end="", file=sys.stderr)
             if not answers:
-                failed.append(kind)
                 continue
             print(summary(kind, answers), flush=True)
             if wrong(kind, answers) > most(len(answers)):

@@ -24,6 +24,9 @@ from hotlap.frozen import whose_config
 STAYS = ("model", "data", "seed")
 """Keys that say what is trained, and on which samples in which order."""
 
+PLACES = ("data.root", "data.path")
+"""Where samples lie. They may have moved; whether there is such a place stays."""
+
 
 def faults(config: TrainConfig, sources: Sources) -> Iterator[Fault]:
     """The keys in which the run is another one than the folder's; nothing where that says none."""
@@ -68,5 +71,6 @@ def _flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in values.items():
         inner = isinstance(value, Mapping)
-        found |= _flat(value, f"{at}{key}.") if inner else {f"{at}{key}": value}
+        place = at + key in PLACES and value is not None
+        found |= _flat(value, f"{at}{key}.") if inner else {at + key: "a place" if place else value}
     return found

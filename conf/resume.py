@@ -26,11 +26,15 @@ from conf.words import as_typed
 
 MAY_CHANGE = {
     "config": ("budget", "n_trials", "confirm.max_rounds", "tracking", "freeze"),
-    "train": ("epochs", "max_steps", "checkpoint_every_s", "tracking", "settings"),
+    "train": (
+        *("epochs", "max_steps", "checkpoint_every_s", "tracking", "settings"),
+        *("data.root", "data.path"),
+    ),
 }
 """What may be given anew beside resume=, by script: how long to go on, and where results go.
 
-A full run may have other settings, too, for they change nothing of what is learned.
+A full run may have other settings, too, for they change nothing of what is learned, and its
+samples may have moved.
 """
 
 

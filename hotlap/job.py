@@ -72,7 +72,8 @@ class Window:
             `compile_mode` is set, a compiler has more (see runners/silence.py).
         silence_s: So has one which is silent for longer than this between two events.
         patience_s: No longer than this is waited for an epoch's border or for the loader's queue to
-            come to rest, and epochs of which three fit in are timed whole; None: `max_s`.
+            come to rest, and epochs of which three fit in are timed whole, or one in which borders
+            cut nearly every block; None: `max_s`.
     """
 
     max_s: float = 8.0

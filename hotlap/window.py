@@ -132,6 +132,7 @@ class WindowTimer:
         for the first steps: better a rate with a doubt than none.
         """
         if not self._blocks:
+            self._whole_epochs = False  # no block of the warm-up is one
             self._emit("warm", warmup_s=0.0, reason="ended", compile_s=self._warmup.compile_s)
             for block in self._warmup.blocks[2:]:
                 self._blocks.append(block)
@@ -170,7 +171,8 @@ class WindowTimer:
                 break
         self._settled = reason == "settled"
         fit = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.waits_s
-        self._whole_epochs = (fit or self._is_cut_up()) and not self._feed.endless
+        waits = _waits(warm_up.blocks[-1])
+        self._whole_epochs = (fit or self._is_cut_up(waits)) and not self._feed.endless
         if self._whole_epochs:
             yield from self._finish_epoch()
         self._emit(
@@ -224,21 +226,27 @@ class WindowTimer:
 
     def _refill(self, cut: Block) -> Generator[None, Trained, None]:
         # After an epoch's border the first batches come out of a queue that filled on its own.
-        if cut.data_wait_s <= LOADER_BOUND * cut.seconds:
+        if not _waits(cut):
             self._start.has_shown()
             return
         self._timer.let_go()
+        if not self._blocks and self._is_cut_up(waits=True):
+            self._whole_epochs = True
+            yield from self._finish_epoch()
+            return
         n_steps = yield from self._start.passed()
         for _ in range(self._n_refilled - n_steps):
             yield
 
-    def _is_cut_up(self) -> bool:
-        """Whether an epoch no longer than the window has no room for two blocks between borders.
+    def _is_cut_up(self, waits: bool) -> bool:
+        """Whether an epoch has no room for two blocks between borders after which the loader waits.
 
-        Then three blocks take as many epochs at the least, and more where borders cut them.
+        Then three blocks take as many epochs at the least, and more where borders cut them. Epochs
+        that are longer than the window, or in which nothing would be heard for long, stay cut.
         """
-        n_between = (self._feed.n_epoch_steps or 0) - self._n_refilled
-        return self._epoch_s() <= self._window.waits_s and n_between < 2 * self._warmup.n_next
+        n_between = (self._feed.n_epoch_steps or 0) - (self._n_refilled if waits else 0)
+        most_s = min(self._window.waits_s, self._window.silence_s / 4)
+        return self._epoch_s() <= most_s and n_between < 2 * self._warmup.n_next
 
     def _epoch_s(self) -> float:
         return (self._feed.n_epoch_steps or math.inf) * self._warmup.step_s
@@ -249,6 +257,11 @@ class WindowTimer:
 
     def _steady(self) -> Steady:
         return Steady.of(self._warmup.blocks[0], self._blocks)
+
+
+def _waits(block: Block) -> bool:
+    """Whether the loader kept the steps waiting, and not for a moment."""
+    return block.data_wait_s > LOADER_BOUND * block.seconds
 
 
 def drive(

@@ -22,6 +22,7 @@ class Contribution:
         reason: Why it is kept or dropped, a few words; may be empty.
         without: The same with the setting put back; None if its costs are not known.
         whole: All settings, as measured beside `without`; None takes the winner.
+        of_proof: Whether nothing was put back: what is without it is the proof's baseline.
     """
 
     setting: str
@@ -32,6 +33,7 @@ class Contribution:
     reason: str = ""
     without: Arm | None = None
     whole: Arm | None = None
+    of_proof: bool = False
 
 
 @dataclass(frozen=True)

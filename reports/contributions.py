@@ -17,16 +17,14 @@ from reports.text import value as written
 CAPTION = "What each setting brings, from rounds before the proof with it put back:"
 
 ALONE = "What the one changed setting brings, from the rounds of the proof:"
-"""The caption where nothing was put back: without that setting the whole is the baseline."""
+"""The caption where nothing was put back (see Contribution.of_proof)."""
 
 HEADINGS = ("setting", "value", "baseline", "brings", "")
 
 
 def caption(result: Result) -> str:
     """Which rounds the figures are from."""
-    baseline = result.baseline.settings.key()
-    others = [c.without for c in result.contributions if c.without is not None]
-    return ALONE if any(arm.settings.key() == baseline for arm in others) else CAPTION
+    return ALONE if any(c.of_proof for c in result.contributions) else CAPTION
 
 
 def contributions_table(result: Result) -> Table:

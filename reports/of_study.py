@@ -107,6 +107,7 @@ def _contribution(c: Any, proof: Any, timed: bool) -> Contribution:
         reason=c.reason,
         without=_arm(c.without, proof, timed) if c.without.rates() else None,
         whole=_arm(c.whole, proof, timed),
+        of_proof=c.without is proof.baseline,
     )
 
 

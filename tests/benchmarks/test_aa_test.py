@@ -75,16 +75,17 @@ def test_only_what_chance_does_not_explain_breaks_the_claim(runs, n_wrong, code,
 
 def test_a_study_without_an_answer_ends_nothing(runs):
     code, out = runs(RIGHT, StudyFailed("other: crash: SIGSEGV"), RIGHT)
-    assert code == 0
+    assert code == 3
     assert "quiet, study 2 has no answer: other: crash: SIGSEGV\n" in out
     assert "the interval holds 1 in 2 of 2" in out
+    assert out.endswith("proven to be more: none; not measured: quiet, study 2\n")
 
 
 def test_a_kind_without_an_answer_is_not_judged(runs):
     code, out = runs(StudyFailed("other: crash: SIGSEGV"), RIGHT, kinds=("noisy", "quiet"))
     assert code == 3
     assert "the interval holds 1 in 1 of 1" in out
-    assert out.endswith("proven to be more: none; not measured: noisy\n")
+    assert out.endswith("proven to be more: none; not measured: noisy, study 1\n")
 
 
 def test_a_study_in_which_one_arm_alone_ends_well_has_no_answer(monkeypatch, runner, tmp_path):

@@ -26,6 +26,24 @@ def test_words_that_are_as_they_were_may_be_typed_again_and_the_others_may_chang
     assert ask("resume=full-1", primary="train").code == 0
 
 
+def test_samples_that_have_moved_are_found_in_their_new_place(ask, tmp_path):
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text.txt").write_text("to be " * 1000)
+    began = ("+model=gpt_small", "data.path=old/text.txt")
+    ran = ask(*began, primary="train")
+    assert ran.code == 0, ran.err
+    folder = tmp_path / "full-1"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(ran.texts[0])
+    (folder / "checkpoint.pt").touch()
+    for words in ((began[0], "data.path=new/text.txt"), ("data.path=new/text.txt",)):
+        ran = ask(*words, "resume=full-1", primary="train")
+        assert ran.code == 0, ran.err
+        assert ran.configs[0].data["path"] == "new/text.txt"
+    assert "data.path was" in ask(began[0], "resume=full-1", primary="train").err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -6,7 +6,7 @@ Time is virtual, so nothing here depends on this machine's speed.
 from dataclasses import replace
 
 import pytest
-from virtual import BATCH, ENDLESS, Loader, World, measure, right, truth
+from virtual import BATCH, ENDLESS, Loader, ScriptFeed, World, measure, right, truth
 
 from hotlap.errors import Diverged, InvalidTrial
 from hotlap.job import Window
@@ -181,6 +181,35 @@ def test_borders_that_cut_nearly_every_block_are_timed_with_them(workers, prefet
     assert found.epochs_in_blocks and found.samples_per_s == right(truth(make))
     window_s = world.now - found.warmup_s
     assert sum(block.seconds for block in found.blocks) > 0.6 * window_s
+
+
+def test_borders_that_cost_nothing_leave_blocks_as_short_as_they_are():
+    # A full queue of 16, an epoch of 20 steps: after a border nothing has to fill anew.
+    world = World(0.3)
+    loader = Loader(world, 0.002, 2, 8, 20, 0.0, persistent=True)
+    window = Window(min_s=2, max_s=2, precision=0.14, patience_s=8)
+    found = measure(world, loader, window, n_epoch_steps=20)
+    assert not found.epochs_in_blocks and found.samples_per_s == right(BATCH / 0.3)
+    assert world.now - found.warmup_s < 6
+
+
+def test_a_script_that_ends_before_its_first_whole_epoch_still_has_its_epochs_starts():
+    def make():
+        world = World(0.02)
+        return world, Loader(world, 0.001, 2, 2, 64, 2.0)
+
+    world, loader = make()
+    window = Window(min_s=8, max_s=8)
+    found = measure(world, loader, window, 64, feed_of=ScriptFeed, ends_at=120)
+    assert not found.epochs_in_blocks and found.samples_per_s == right(truth(make))
+
+
+def test_no_epoch_is_timed_whole_in_which_nothing_would_be_heard_for_long():
+    world = World(0.9)
+    loader = Loader(world, 16 * 0.95, 16, 2, 50, 1.0, persistent=True)
+    window = Window(min_s=60, max_s=60, precision=0.14)
+    found = measure(world, loader, window, n_epoch_steps=50)
+    assert max(block.seconds for block in found.blocks) < window.silence_s / 2
 
 
 SHORT = Window(min_s=2, max_s=2, precision=0.14, patience_s=8)

@@ -3,6 +3,8 @@
 Nothing here depends on this machine's speed.
 """
 
+import math
+
 import pytest
 
 from hotlap.job import Window
@@ -13,6 +15,10 @@ from hotlap.window import Feed, WindowTimer, drive
 BATCH = 4
 ENDLESS = 100_000
 """Steps of an epoch of which no window sees the end."""
+
+
+class Ended(Exception):
+    """Training has ended by itself."""
 
 
 class World:
@@ -126,11 +132,12 @@ def measure(
     in_flight=True,
     until="timed",
     feed_of=Feed,
+    ends_at=math.inf,
 ):
     """The measurement of one trial, put together as hotlap/worker.py does it.
 
     With `until` it is what is known after the first event of that name; `feed_of` tells a
-    workload's feed from a script's.
+    workload's feed from a script's. Training ends by itself before the step `ends_at`.
     """
     events = []
     batches, n_held, workers = loader, 1, loader.workers
@@ -154,7 +161,17 @@ def measure(
         clock=world.clock,
         pause=world.pause,
     )
-    drive(timer.run(), compute_nothing if side == "loader" else world.step, feed, count)
+    step = compute_nothing if side == "loader" else world.step
+
+    def steps(batch):
+        if world.n_steps + 1 >= ends_at:
+            raise Ended
+        return step(batch)
+
+    try:
+        drive(timer.run(), steps if ends_at < math.inf else step, feed, count)
+    except Ended:
+        assert timer.cut_short()
     events = events[: 1 + [event["event"] for event in events].index(until)]
     return Measurement.from_events(
         [{"event": "built", "num_workers": workers, "side": side}, *events]
