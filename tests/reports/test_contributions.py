@@ -4,7 +4,13 @@ import math
 import pytest
 
 from hotlap.measurement import Ratio
-from reports.contributions import CAPTION, contribution_cells, payback_sentences
+from reports.contributions import (
+    ALONE,
+    CAPTION,
+    caption,
+    contribution_cells,
+    payback_sentences,
+)
 from reports.table import markdown, print_result
 
 
@@ -19,6 +25,15 @@ def changed(full_result, **values):
 def without(full_result, **values):
     compiled = next(c for c in full_result.contributions if c.setting == "compile_mode")
     return changed(full_result, without=dataclasses.replace(compiled.without, **values))
+
+
+def test_settings_that_were_put_back_are_told_so_though_what_is_left_is_as_the_baseline(
+    full_result,
+):
+    # Without workers what needs them goes back as well: that was measured before the proof.
+    for of_proof, told in ((False, CAPTION), (True, ALONE)):
+        result = changed(full_result, without=full_result.baseline, of_proof=of_proof)
+        assert caption(result) == told
 
 
 def test_a_setting_that_earns_nothing_never_pays_back_its_cost(full_result):
