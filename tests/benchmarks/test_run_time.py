@@ -76,7 +76,7 @@ def test_a_study_that_cannot_begin_is_told_in_its_own_words(capsys):
 
 def test_a_model_has_a_size_of_its_own_unless_that_is_not_wanted():
     def words(*argv):
-        return words_of("gpt_small", run_time.SMALL, run_time.arguments(list(argv)))
+        return words_of("small_decoder", run_time.SMALL, run_time.arguments(list(argv)))
 
-    assert words("--", "a=1") == [*run_time.SMALL["gpt_small"], "a=1"]
+    assert words("--", "a=1") == [*run_time.SMALL["small_decoder"], "a=1"]
     assert words("--no-sizes", "--", "a=1") == ["a=1"]
