@@ -1,6 +1,7 @@
 import contextlib
 import itertools
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -79,12 +80,19 @@ def active(monkeypatch):
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
+class Shared(ProcessRunner):
+    """A runner for all tests of this process: where a study closes it, its servers stay."""
+
+    def close(self):
+        pass
+
+
 @pytest.fixture(scope="session")
 def runner(caches):
     """Its fork servers import torch once for all tests of this process."""
-    env = {**os.environ, "XDG_CACHE_HOME": next(caches)}
-    with ProcessRunner(preload=["torch"], env=env) as runner:
-        yield runner
+    runner = Shared(preload=["torch"], env={**os.environ, "XDG_CACHE_HOME": next(caches)})
+    yield runner
+    ProcessRunner.close(runner)
 
 
 @pytest.fixture
@@ -159,17 +167,35 @@ def start():
 
 
 @pytest.fixture
-def tune():
-    """Runs tune.py in a folder, with words: its exit code and what it printed."""
-    return lambda cwd, *words: Typed(cwd, *words).finish()
+def tune(runner, monkeypatch, capsys):
+    """Runs an entry script in a folder, with words: its exit code and what it printed.
+
+    In this process, and its trials by the servers of all tests, which have imported torch alone: to
+    start both anew takes longer than a short study. What is about the processes takes `Typed`.
+    """
+    for module in ("process", "open_runner"):
+        monkeypatch.setattr(f"runners.{module}.ProcessRunner", lambda *_, **__: runner)
+
+    def tune(cwd, *words, entry="tune.py"):
+        from conf.cli import main
+
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "argv", [str(ROOT / entry), *words])
+        name = entry.removesuffix(".py")
+        task = runpy.run_path(sys.argv[0])[name]
+        capsys.readouterr()
+        code = main(words, "config" if name == "tune" else name, task)
+        return code, *capsys.readouterr()
+
+    return tune
 
 
 @pytest.fixture
-def done():
+def done(tune):
     """What an entry script printed that ends well."""
 
     def done(cwd, *words, **more):
-        code, out, err = Typed(cwd, *words, **more).finish()
+        code, out, err = tune(cwd, *words, **more)
         assert code == 0, out + err
         return out
 
