@@ -86,6 +86,11 @@ class Shared(ProcessRunner):
     def close(self):
         pass
 
+    @property
+    def server(self):
+        """The one that was used last."""
+        return [*self._servers.values()][-1]
+
 
 @pytest.fixture(scope="session")
 def runner(caches):
