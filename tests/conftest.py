@@ -5,6 +5,7 @@ import runpy
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,19 @@ def pytest_configure(config):
     config.addinivalue_line(
         "filterwarnings", "ignore:The value of the smallest subnormal:UserWarning"
     )
+    config.option.loadscopereorder = False  # pytest-xdist's own order, for ours
+
+
+def pytest_collection_modifyitems(config, items):
+    """Files are shared out among processes: those with slow tests first, then those with many.
+
+    So the last ones are short, and no process is alone for long. pytest-xdist itself goes by the
+    number of tests alone, which is small where each takes long.
+    """
+    if hasattr(config, "workerinput"):
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        n_tests = Counter(item.path for item in items)
+        items.sort(key=lambda item: (item.path not in slow, -n_tests[item.path]))
 
 
 @pytest.fixture(scope="session")
