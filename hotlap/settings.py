@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hotlap.errors import SettingsError
@@ -122,7 +122,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Every setting that means something: with 0 workers, none of those that need workers."""
-        values = asdict(self)
+        values = dict(vars(self))  # all plain; asdict copies each, which takes ten times as long
         if self.num_workers == 0:
             for name in NEEDS_WORKERS:
                 del values[name]
@@ -130,7 +130,7 @@ class Settings:
 
     def changed(self) -> dict[str, Any]:
         """The settings that differ from PyTorch's default and mean something."""
-        default = asdict(Settings())
+        default = vars(Settings())
         return {name: value for name, value in self.to_dict().items() if value != default[name]}
 
     def key(self) -> tuple[tuple[str, Any], ...]:

@@ -152,7 +152,7 @@ class Lab:
         kind: str,
         settings: Settings,
         timeout_s: float,
-        stop: Stop = lambda warmup, window: False,
+        stop: Stop | None = None,
         side: str = "both",
         within_s: float | None = None,
     ) -> Trial:
@@ -162,7 +162,7 @@ class Lab:
             kind: What it is for: "baseline", "search", "confirm", ...
             settings: What to try.
             timeout_s: Wall clock that it may take.
-            stop: Whether it has lost already.
+            stop: Whether it has lost already; None: nobody asks, and no block's value is made.
             side: "both", or "loader" or "compute" alone (see hotlap.job.Job).
             within_s: Wall clock in which it has to be over, the start of a server for it included;
                 None: `timeout_s`.
@@ -179,7 +179,7 @@ class Lab:
         kind: str,
         settings: Settings,
         timeout_s: float,
-        stop: Stop,
+        stop: Stop | None,
         side: str,
         within_s: float,
     ) -> Trial:
@@ -193,7 +193,7 @@ class Lab:
                 events.append(event)  # what a value is made of besides blocks
                 return False
             self._observer.block(event["samples"] / max(event["seconds"], 1e-9))
-            if side != "both":
+            if side != "both" or stop is None:
                 return False
             (window if event["event"] == "block" else warmup).append(
                 self._alone(settings, events, event)

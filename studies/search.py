@@ -281,7 +281,7 @@ class Search:
         most = self._pace.most_s(settings, left)
         if kind == "baseline":  # without it there is no study
             most = left = self._budget.left()
-        stop = self._lost if kind == "search" else (lambda warmup, window: False)
+        stop = self._lost if kind == "search" else None
         # A server that has to be started for it takes time of the search, and none of the trial's.
         trial = self._lab.measure(kind, settings, most, stop, within_s=left)
         # Cut off by the end of the search: of these settings themselves it tells nothing.

@@ -1,9 +1,11 @@
 import contextlib
 import itertools
 import os
+import runpy
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,19 @@ def pytest_configure(config):
     config.addinivalue_line(
         "filterwarnings", "ignore:The value of the smallest subnormal:UserWarning"
     )
+    config.option.loadscopereorder = False  # pytest-xdist's own order, for ours
+
+
+def pytest_collection_modifyitems(config, items):
+    """Files are shared out among processes: those with slow tests first, then those with many.
+
+    So the last ones are short, and no process is alone for long. pytest-xdist itself goes by the
+    number of tests alone, which is small where each takes long.
+    """
+    if hasattr(config, "workerinput"):
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        n_tests = Counter(item.path for item in items)
+        items.sort(key=lambda item: (item.path not in slow, -n_tests[item.path]))
 
 
 @pytest.fixture(scope="session")
@@ -79,12 +94,24 @@ def active(monkeypatch):
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
+class Shared(ProcessRunner):
+    """A runner for all tests of this process: where a study closes it, its servers stay."""
+
+    def close(self):
+        pass
+
+    @property
+    def server(self):
+        """The one that was used last."""
+        return [*self._servers.values()][-1]
+
+
 @pytest.fixture(scope="session")
 def runner(caches):
     """Its fork servers import torch once for all tests of this process."""
-    env = {**os.environ, "XDG_CACHE_HOME": next(caches)}
-    with ProcessRunner(preload=["torch"], env=env) as runner:
-        yield runner
+    runner = Shared(preload=["torch"], env={**os.environ, "XDG_CACHE_HOME": next(caches)})
+    yield runner
+    ProcessRunner.close(runner)
 
 
 @pytest.fixture
@@ -159,17 +186,35 @@ def start():
 
 
 @pytest.fixture
-def tune():
-    """Runs tune.py in a folder, with words: its exit code and what it printed."""
-    return lambda cwd, *words: Typed(cwd, *words).finish()
+def tune(runner, monkeypatch, capsys):
+    """Runs an entry script in a folder, with words: its exit code and what it printed.
+
+    In this process, and its trials by the servers of all tests, which have imported torch alone: to
+    start both anew takes longer than a short study. What is about the processes takes `Typed`.
+    """
+    for module in ("process", "open_runner"):
+        monkeypatch.setattr(f"runners.{module}.ProcessRunner", lambda *_, **__: runner)
+
+    def tune(cwd, *words, entry="tune.py"):
+        from conf.cli import main
+
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "argv", [str(ROOT / entry), *words])
+        name = entry.removesuffix(".py")
+        task = runpy.run_path(sys.argv[0])[name]
+        capsys.readouterr()
+        code = main(words, "config" if name == "tune" else name, task)
+        return code, *capsys.readouterr()
+
+    return tune
 
 
 @pytest.fixture
-def done():
+def done(tune):
     """What an entry script printed that ends well."""
 
     def done(cwd, *words, **more):
-        code, out, err = Typed(cwd, *words, **more).finish()
+        code, out, err = tune(cwd, *words, **more)
         assert code == 0, out + err
         return out
 

@@ -3,7 +3,7 @@
 import optuna
 
 WINDOWS = (
-    "window.max_s=0.2 window.min_s=0.1 window.block_s=0.05 window.max_warmup_s=2 budget=4m "
+    "window.max_s=0.2 window.min_s=0.1 window.block_s=0.05 window.max_warmup_s=0.5 budget=4m "
     "confirm.max_rounds=1 confirm.n_best=1"
 ).split()
 """Trials end as soon as they can; the budget is long, and so no slow machine runs out of it."""

@@ -10,13 +10,13 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.slow
 
 CONF = ROOT / "examples" / "waiting_samples" / "conf"
-MODEL = ["--config-dir", str(CONF), "+model=waiting", "model.batch_size=8", "model.wait_ms=10"]
+MODEL = ["--config-dir", str(CONF), "+model=waiting", "model.batch_size=8", "model.wait_ms=5"]
 SAME = [*MODEL, "tracking=none", "bank.path=bank"]
 STUDY = (
     "search_space=[dataloader] search_space.num_workers.choices=[0,3] "
     "~search_space.prefetch_factor ~search_space.persistent_workers ~search_space.in_order "
     "~search_space.multiprocessing_context ~search_space.pin_memory ~search_space.non_blocking "
-    "window.max_s=0.3 window.min_s=0.1 window.block_s=0.05 window.max_warmup_s=2 budget=3m "
+    "window.max_s=0.3 window.min_s=0.1 window.block_s=0.05 window.max_warmup_s=1 budget=3m "
     "confirm.n_best=1 confirm.max_rounds=4 runner.preload=[torch]"
 ).split()
 """Samples that wait, and workers: a gain that no noise hides, for it is time asleep."""

@@ -105,8 +105,9 @@ def test_a_whole_study_imports_neither_torch_nor_mlflow_nor_the_users_code(users
         "assert tune.main(sys.argv[1:], 'config', tune.tune) == 0\n"
     )
     words = (
-        "--config-dir my_conf +model=make tracking=none n_trials=4 confirm.max_rounds=1 budget=2m "
-        "window.max_s=0.2 window.min_s=0.1 window.block_s=0.05 runner.preload=[torch]"
+        "--config-dir my_conf +model=make tracking=none n_trials=3 confirm.max_rounds=1 budget=2m "
+        "search_space=[dataloader,optimizer] window.max_s=0.2 window.min_s=0.1 window.block_s=0.05 "
+        "window.max_warmup_s=0.5 runner.preload=[torch]"
     )
     modules, done = modules_after(code, users_folder, *words.split())
     assert "optuna" in modules and "frozen settings:" in done.stdout

@@ -17,41 +17,50 @@ from hotlap.frozen import dump
 from hotlap.job import Job
 from hotlap.settings import Settings
 from search_spaces import machine_facts
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Typed
+from tests.short_study import MY_CONF
 
-WORDS = ["+model=digits_mlp", "tracking=none", "runner.preload=[torch]"]
+LIGHT = ["tracking=none", "runner.preload=[torch]"]
+DIGITS = ["+model=digits_mlp", *LIGHT]
+WORDS = [*MY_CONF, "+model=make", *LIGHT]
+"""The user's own workload (tests/conftest.py): 16 steps an epoch, and torch alone to import."""
+
 TRAIN = [sys.executable, str(ROOT / "train.py"), *WORDS]
 
 pytestmark = pytest.mark.slow
 
 
-def train(folder, *words):
-    return subprocess.run([*TRAIN, *words], cwd=folder, capture_output=True, text=True, timeout=200)
+@pytest.fixture
+def train(tune):
+    """Runs train.py in a folder, with words: its exit code and what it printed."""
+    return lambda folder, *words: tune(folder, *words, entry="train.py")
 
 
 def checkpoint(folder):
-    (path,) = folder.glob("outputs/digits_mlp/full-*/checkpoint.pt")
+    (path,) = folder.glob("outputs/*/full-*/checkpoint.pt")
     return torch.load(path, weights_only=True)
 
 
 def test_a_full_run_trains_and_compares_with_the_promise(tmp_path):
     provenance = {"samples_per_s": 1000.0, "samples_per_s_ci95": [900.0, 1100.0], "study": "s"}
     dump(tmp_path / "frozen.yaml", Settings(optimizer_kernel="foreach"), provenance)
-    done = train(tmp_path, "settings=./frozen.yaml", "epochs=2")
-    assert done.returncode == 0, done.stderr
-    assert "epoch 2/2" in done.stdout
-    assert "promised: 1,000 samples/s [900" in done.stdout
+    words = [*DIGITS, "settings=./frozen.yaml", "epochs=2"]
+    code, out, err = Typed(tmp_path, *words, entry="train.py").finish()
+    assert code == 0, err
+    assert "epoch 2/2" in out
+    assert "promised: 1,000 samples/s [900" in out
     assert checkpoint(tmp_path)["position"] == {"epoch": 2, "step_in_epoch": 0, "steps": 56}
 
 
-def test_a_resumed_run_ends_with_the_weights_of_one_that_was_never_stopped(tmp_path):
+def test_a_resumed_run_ends_with_the_weights_of_one_that_was_never_stopped(tmp_path, done):
     (tmp_path / "whole").mkdir()
     (tmp_path / "parts").mkdir()
-    assert train(tmp_path / "whole", "epochs=2").returncode == 0
-    assert train(tmp_path / "parts", "epochs=2", "max_steps=40").returncode == 0
+    words = [*DIGITS, "epochs=2"]
+    done(tmp_path / "whole", *words, entry="train.py")
+    done(tmp_path / "parts", *words, "max_steps=40", entry="train.py")
     (folder,) = (tmp_path / "parts").glob("outputs/digits_mlp/full-*")
     assert checkpoint(tmp_path / "parts")["position"]["step_in_epoch"] == 12
-    assert train(tmp_path / "parts", "epochs=2", f"resume={folder}").returncode == 0
+    done(tmp_path / "parts", *words, f"resume={folder}", entry="train.py")
     whole, parts = checkpoint(tmp_path / "whole"), checkpoint(tmp_path / "parts")
     assert whole["position"] == parts["position"]
     for name, tensor in whole["model"].items():
@@ -59,7 +68,7 @@ def test_a_resumed_run_ends_with_the_weights_of_one_that_was_never_stopped(tmp_p
 
 
 class Training(subprocess.Popen):
-    """A full run that does not end by itself, begun in a folder."""
+    """A full run that does not end by itself, begun in the user's own folder."""
 
     def __init__(self, folder, *words):
         super().__init__(
@@ -91,68 +100,66 @@ class Training(subprocess.Popen):
         return rest
 
 
-def test_ctrl_c_saves_a_checkpoint_and_leaves_no_process(tmp_path):
-    run = Training(tmp_path)
+def test_ctrl_c_saves_a_checkpoint_and_leaves_no_process(users_folder):
+    run = Training(users_folder)
     run.until("epoch 2/")
     run.send_signal(signal.SIGINT)
     rest = run.rest()
     assert run.returncode == 130
     assert "it saves a checkpoint and ends" in rest
-    command = (
-        r"interrupted; to go on: \S*python\S* \S*train.py resume=outputs/digits_mlp/full-\S+\n"
-    )
+    command = r"interrupted; to go on: \S*python\S* \S*train.py resume=outputs/make/full-\S+\n"
     assert re.search(command, rest), rest
-    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+    assert checkpoint(users_folder)["position"]["steps"] > 16  # the first epoch's
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("persistent", ["true", "false"])
-def test_a_signal_to_all_of_its_processes_saves_a_checkpoint(tmp_path, number, persistent):
+def test_a_signal_to_all_of_its_processes_saves_a_checkpoint(users_folder, number, persistent):
     if signal.getsignal(number) == signal.SIG_IGN:
         pytest.skip("whoever started these tests has made them deaf to it")
     workers = ("settings.num_workers=2", f"settings.persistent_workers={persistent}")
-    run = Training(tmp_path, *workers)
+    run = Training(users_folder, *workers)
     run.until("epoch 2/")
     for process in (psutil.Process(run.pid), *run.family):  # as `systemctl stop` does
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)
     rest = run.rest()
     assert run.returncode == 130, rest
-    assert "to go on: " in rest and "train.py resume=outputs/digits_mlp/full-" in rest
-    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+    assert "to go on: " in rest and "train.py resume=outputs/make/full-" in rest
+    assert checkpoint(users_folder)["position"]["steps"] > 16  # the first epoch's
 
 
-def test_several_signals_at_once_still_save_a_checkpoint(tmp_path):
+def test_several_signals_at_once_still_save_a_checkpoint(users_folder):
     """A terminal that is closed sends more than one."""
-    run = Training(tmp_path)
+    run = Training(users_folder)
     run.until("epoch 2/")
     for _ in range(5):
         run.send_signal(signal.SIGTERM)
         time.sleep(0.01)
     rest = run.rest()
     assert run.returncode == 130, rest
-    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+    assert checkpoint(users_folder)["position"]["steps"] > 16  # the first epoch's
 
 
-def test_a_training_process_that_is_stopped_alone_has_not_finished(tmp_path):
-    run = Training(tmp_path)
+def test_a_training_process_that_is_stopped_alone_has_not_finished(users_folder):
+    run = Training(users_folder)
     run.until("epoch 2/")
-    (events,) = tmp_path.glob("outputs/digits_mlp/full-*/events.jsonl")
+    (events,) = users_folder.glob("outputs/make/full-*/events.jsonl")
     started = json.loads(events.read_text().splitlines()[0])
     os.kill(started["pid"], signal.SIGTERM)
     rest = run.rest()
     assert run.returncode == 130, rest
     assert "interrupted; to go on: " in rest and "trained" not in rest
-    assert checkpoint(tmp_path)["position"]["steps"] > 28  # the first epoch's
+    assert checkpoint(users_folder)["position"]["steps"] > 16  # the first epoch's
 
 
-def test_ctrl_c_ends_a_sweep(tmp_path):
-    run = Training(tmp_path, "-m", "seed=1,2")
+def test_ctrl_c_ends_a_sweep(users_folder):
+    run = Training(users_folder, "-m", "seed=1,2")
     run.until("epoch 2/")
     run.send_signal(signal.SIGINT)
     rest = run.rest()
     assert run.returncode == 130, rest
-    assert len(list(tmp_path.glob("outputs/digits_mlp/full-*"))) == 1
+    assert len(list(users_folder.glob("outputs/make/full-*"))) == 1
 
 
 STUCK = """
@@ -181,7 +188,7 @@ def test_a_second_ctrl_c_ends_a_run_that_hangs_and_nothing_is_promised(users_fol
     (users_folder / "my_conf" / "model" / "stuck.yaml").write_text(
         "# @package _global_\nmodel:\n  workload: my_other_job.stuck\n"
     )
-    words = ["--config-dir", "my_conf", "+model=stuck", *WORDS[1:], "bank=none", "epochs=2"]
+    words = [*MY_CONF, "+model=stuck", *LIGHT, "bank=none", "epochs=2"]
     run = subprocess.Popen(
         [sys.executable, str(ROOT / "train.py"), *words],
         cwd=users_folder,
@@ -205,11 +212,11 @@ def test_a_second_ctrl_c_ends_a_run_that_hangs_and_nothing_is_promised(users_fol
     assert "resume=" not in rest
 
 
-def test_settings_of_the_process_environment_are_there(tmp_path):
-    dump(tmp_path / "frozen.yaml", Settings(omp_wait_policy="passive", intraop_threads=1), {})
+def test_settings_of_the_process_environment_are_there(users_folder):
+    dump(users_folder / "frozen.yaml", Settings(omp_wait_policy="passive", intraop_threads=1), {})
     done = subprocess.run(
         [*TRAIN, "settings=./frozen.yaml"],
-        cwd=tmp_path,
+        cwd=users_folder,
         env={**os.environ, "OMP_DISPLAY_ENV": "true"},
         capture_output=True,
         text=True,
@@ -219,35 +226,35 @@ def test_settings_of_the_process_environment_are_there(tmp_path):
     assert "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr
 
 
-def test_a_damaged_frozen_file_is_an_error_that_names_the_line(tmp_path):
+def test_a_damaged_frozen_file_is_an_error_that_names_the_line(tmp_path, train):
     path = tmp_path / "frozen.yaml"
     path.write_text("settings:\n  num_workers: 2\n  memory_fromat: channels_last\n")
-    done = train(tmp_path, f"settings={path}")
-    assert done.returncode == 2
-    assert f"{path}:3" in done.stderr
-    assert "memory_format" in done.stderr
+    code, _, err = train(tmp_path, *DIGITS, f"settings={path}")
+    assert code == 2
+    assert f"{path}:3" in err
+    assert "memory_format" in err
 
 
-def test_a_frozen_file_of_another_machine_says_what_differs(tmp_path):
+def test_a_frozen_file_of_another_machine_says_what_differs(users_folder, done):
     provenance = {"samples_per_s": 1.0, "facts": {"cores": 640}, "versions": {"torch": "1.0"}}
     cores = machine_facts()["cores"]
-    dump(tmp_path / "frozen.yaml", Settings(num_workers=cores + 1), provenance)
-    done = train(tmp_path, "settings=./frozen.yaml", "max_steps=3")
-    assert done.returncode == 0
-    assert "the number of usable cores was 640" in done.stdout
-    assert "torch was 1.0" in done.stdout
-    assert f"{cores + 1} loader workers on {cores} core" in done.stdout
-    assert f"type settings={tmp_path}/frozen.yaml settings.num_workers={cores}" in done.stdout
-    assert "measured on another machine, so this run is not compared" in done.stdout
-    assert "of promised" not in done.stdout and "promised:" not in done.stdout
+    dump(users_folder / "frozen.yaml", Settings(num_workers=cores + 1), provenance)
+    words = [*WORDS, "settings=./frozen.yaml", "max_steps=3"]
+    out = done(users_folder, *words, entry="train.py")
+    assert "the number of usable cores was 640" in out
+    assert "torch was 1.0" in out
+    assert f"{cores + 1} loader workers on {cores} core" in out
+    assert f"type settings={users_folder}/frozen.yaml settings.num_workers={cores}" in out
+    assert "measured on another machine, so this run is not compared" in out
+    assert "of promised" not in out and "promised:" not in out
 
 
-def test_more_workers_than_cores_are_told_where_they_were_typed_too(tmp_path):
+def test_more_workers_than_cores_are_told_where_they_were_typed_too(users_folder, done):
     cores = machine_facts()["cores"]
-    done = train(tmp_path, f"settings.num_workers={cores + 1}", "max_steps=1")
-    assert done.returncode == 0, done.stderr
-    assert f"{cores + 1} loader workers on {cores} core" in done.stdout
-    assert f"type settings.num_workers={cores}, or tune on this machine" in done.stdout
+    words = [*WORDS, f"settings.num_workers={cores + 1}", "max_steps=1"]
+    out = done(users_folder, *words, entry="train.py")
+    assert f"{cores + 1} loader workers on {cores} core" in out
+    assert f"type settings.num_workers={cores}, or tune on this machine" in out
 
 
 @pytest.fixture
@@ -264,50 +271,49 @@ def probed(runner, tmp_path):
     return path, facts
 
 
-def test_a_promise_for_another_workload_is_not_compared_with(tmp_path, probed):
+def test_a_promise_for_another_workload_is_not_compared_with(tmp_path, probed, done):
     path, facts = probed
     for word, same in (("model.batch_size=32", False), ("model.width=8", False), ("seed=3", True)):
-        done = train(tmp_path, f"settings={path}", word, "bank=none")
-        assert done.returncode == 0, done.stderr
-        assert ("promised: " in done.stdout) is same, done.stdout
-        assert ("measured on another workload, so" in done.stdout) is not same
+        words = [*DIGITS, f"settings={path}", word, "bank=none"]
+        out = done(tmp_path, *words, entry="train.py")
+        assert ("promised: " in out) is same, out
+        assert ("measured on another workload, so" in out) is not same
     last = max(tmp_path.glob("outputs/digits_mlp/full-*"), key=os.path.getmtime)
     events = [json.loads(line) for line in (last / "events.jsonl").read_text().splitlines()]
     (batch,) = [event["facts"] for event in events if event["event"] == "batch"]
     assert batch == {"batch_shapes": facts["batch_shapes"]}
 
 
-def test_a_spoilt_figure_is_told_before_the_run_begins(tmp_path):
+def test_a_spoilt_figure_is_told_before_the_run_begins(tmp_path, train):
     path = tmp_path / "frozen.yaml"
     dump(path, Settings(), {"samples_per_s": 5000.0, "samples_per_s_ci95": [None, 6000.0]})
-    done = train(tmp_path, f"settings={path}")
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "provenance.samples_per_s_ci95[0] is None; it has to be a number" in done.stderr
+    code, _, err = train(tmp_path, *DIGITS, f"settings={path}")
+    assert code == 2 and "Traceback" not in err
+    assert "provenance.samples_per_s_ci95[0] is None; it has to be a number" in err
     assert not (tmp_path / "outputs").exists()
 
 
-def test_a_missing_checkpoint_is_said(tmp_path):
-    done = train(tmp_path, "resume=nowhere")
-    assert done.returncode == 2
-    assert "there is no checkpoint nowhere" in done.stderr
+def test_a_missing_checkpoint_is_said(tmp_path, train):
+    code, _, err = train(tmp_path, *DIGITS, "resume=nowhere")
+    assert code == 2
+    assert "there is no checkpoint nowhere" in err
 
 
-def test_a_run_goes_on_from_the_home_folder_with_settings_that_can_be_read(tmp_path):
-    assert train(tmp_path, "max_steps=3").returncode == 0
-    (folder,) = tmp_path.glob("outputs/digits_mlp/full-*")
-    home = {**os.environ, "HOME": str(tmp_path)}
-    words = [*TRAIN, "max_steps=5", f"resume=~/{folder.relative_to(tmp_path)}"]
-
-    def go_on():
-        return subprocess.run(words, cwd=tmp_path, env=home, capture_output=True, text=True)
-
-    done = go_on()
-    assert done.returncode == 0, done.stderr
-    assert checkpoint(tmp_path)["position"]["steps"] == 5
+def test_a_run_goes_on_from_the_home_folder_with_settings_that_can_be_read(
+    users_folder, train, monkeypatch
+):
+    code, out, err = train(users_folder, *WORDS, "max_steps=3")
+    assert code == 0, out + err
+    (folder,) = users_folder.glob("outputs/make/full-*")
+    monkeypatch.setenv("HOME", str(users_folder))
+    words = [*WORDS, "max_steps=5", f"resume=~/{folder.relative_to(users_folder)}"]
+    code, out, err = train(users_folder, *words)
+    assert code == 0, out + err
+    assert checkpoint(users_folder)["position"]["steps"] == 5
     spoilt = "{settings: {}, frozen: null, provenance: {samples_per_s: .nan}}"
     for edited in ("settings: {num_workers: 0}", "- a list", "a: [", "settings: 3", spoilt):
         (folder / "config.yaml").write_text(edited)
-        done = go_on()
-        assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
-        assert "config.yaml cannot be read as the config of a full run" in done.stderr
-        assert "settings=<frozen file>" in done.stderr
+        code, _, err = train(users_folder, *words)
+        assert code == 2 and "Traceback" not in err, err
+        assert "config.yaml cannot be read as the config of a full run" in err
+        assert "settings=<frozen file>" in err

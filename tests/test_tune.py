@@ -76,7 +76,7 @@ def test_a_study_of_another_space_is_refused_with_the_knob_that_differs(study, t
 
 @pytest.mark.parametrize("errors", [subprocess.PIPE, subprocess.STDOUT])
 def test_a_study_that_nobody_reads_to_its_end_is_finished(users_folder, errors, start):
-    words = [*MINE, *ONE_SERVER, "tracking=none", "n_trials=2"]
+    words = [*MINE, *ONE_SERVER, "tracking=none", "n_trials=1"]
     tuner = start(users_folder, *words, stderr=errors)
     tuner.stdout.readline()
     tuner.stdout.close()  # as `head -1` does

@@ -7,7 +7,13 @@ import pytest
 
 from tests.short_study import MINE, ONE_SERVER, folders, states
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # MLflow's own dependencies warn when they are imported; hotlap cannot mend that.
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::PendingDeprecationWarning"
+    ),
+]
 
 SPEEDUPS = """
     SELECT kind.value, outcome.value, speedup.value FROM runs AS run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.short_study import DIGITS, LIGHT, MINE, MY_CONF, ONE_SERVER, folders
+from tests.short_study import LIGHT, MINE, MY_CONF, ONE_SERVER, folders
 
 pytestmark = pytest.mark.slow
 
@@ -38,15 +38,14 @@ def test_a_sweep_runs_a_study_for_each_model(users_folder, tune):
     assert len(list(users_folder.glob("outputs/*/*/frozen.yaml"))) == 2
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda:3"])
-def test_a_device_that_is_not_here_is_a_users_mistake_in_one_sentence(
-    tmp_path, tune, device, monkeypatch
-):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    code, out, err = tune(tmp_path, *DIGITS, f"device={device}", "tracking=none")
+def test_a_device_that_is_not_here_is_a_users_mistake_in_one_sentence(tmp_path, start, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # of all processes, the servers' too
+    words = ["-m", "+model=digits_mlp", "device=cuda,cuda:3", *LIGHT, "tracking=none"]
+    code, out, err = start(tmp_path, *words).finish()
     assert code == 2 and "Traceback" not in out + err, out + err
     told = "this machine has no usable CUDA device; type device=cpu or leave it out"
-    assert f"device={device}: {told}" in " ".join((out + err).split())
+    for device in ("cuda", "cuda:3"):
+        assert f"device={device}: {told}" in " ".join((out + err).split())
 
 
 def test_a_space_of_which_nothing_is_left_ends_the_study_before_it_measures(users_folder, tune):

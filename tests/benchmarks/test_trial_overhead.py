@@ -10,6 +10,7 @@ from benchmarks.fresh_tune import FreshRunner
 from benchmarks.machine import Unmeasured
 from benchmarks.trial_overhead import Gap
 from hotlap.job import Job, Window
+from tests.conftest import ROOT
 
 OFFSET = time.time() - time.monotonic()
 
@@ -104,7 +105,7 @@ def test_the_claim_is_judged_without_the_alternative(monkeypatch, capsys):
 @pytest.mark.slow
 def test_a_fresh_runner_has_a_new_interpreter_for_each_trial(tmp_path):
     window = Window(max_s=0.1, min_s=0.05, block_s=0.02, max_warmup_s=0.1)
-    job = Job("hotlap.zoo.mlp.digits_mlp", {"device": "cpu"}, window=window)
+    job = Job("small_job.workload", window=window, import_path=(str(ROOT / "tests" / "hotlap"),))
     servers = []
     with FreshRunner(preload=("torch",)) as runner:
         for name in ("a", "b"):

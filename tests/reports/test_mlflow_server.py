@@ -1,6 +1,7 @@
 """Real MLflow over HTTP: against a closed port, and against a server that is killed midway."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -80,13 +81,14 @@ class Server:
 
     def __init__(self, folder: Path, database: Path) -> None:
         self._folder, self._database = folder, database
+        self.served = folder / "served"
         self.port = closed_port()
         self.uri = f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         command = [sys.executable, "-m", "mlflow", "server", "--workers", "1"]
         command += ["--port", str(self.port), "--backend-store-uri", f"sqlite:///{self._database}"]
-        command += ["--artifacts-destination", str(self._folder / "served")]
+        command += ["--artifacts-destination", str(self.served)]
         with (self._folder / "server.log").open("a") as log:
             self._process = subprocess.Popen(
                 command,
@@ -113,12 +115,29 @@ class Server:
             return False
 
 
-@pytest.fixture
-def server(tmp_path, database):
-    server = Server(tmp_path, database)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, empty_database):
+    """One for all tests: it takes ten seconds to start. Each test has an experiment of its own."""
+    folder = tmp_path_factory.mktemp("server")
+    server = Server(folder, Path(shutil.copy(empty_database, folder)))
     server.start()
     yield server
     server.kill()
+
+
+@pytest.mark.slow
+def test_a_server_that_is_named_with_a_user_and_a_password_is_there(
+    server, tmp_path, database, measurement
+):
+    warnings: list[str] = []
+    named = server.uri.replace("://", "://me:secret@")
+    tracking = MlflowTracking(tmp_path, database, named, "named", warnings.append)
+    tell_a_study(tracking, measurement)
+    assert warnings == []
+    assert len(runs_of(server.uri, "named")) == 3
+    page = tracking.ui_command()
+    assert page.startswith(f"{server.uri}/#/experiments/")
+    assert "secret" not in (tmp_path / "tracking.jsonl").read_text() + page
 
 
 @pytest.mark.slow
@@ -157,19 +176,4 @@ def test_a_server_that_dies_midway_gets_what_is_missing_when_it_is_back(
         "3 crash workers=2 channels_last": 1,
     }
     assert runs["s1"][0].info.status == "FINISHED"
-    assert list((tmp_path / "served").rglob("frozen.yaml"))
-
-
-@pytest.mark.slow
-def test_a_server_that_is_named_with_a_user_and_a_password_is_there(
-    server, tmp_path, database, measurement
-):
-    warnings: list[str] = []
-    named = server.uri.replace("://", "://me:secret@")
-    tracking = MlflowTracking(tmp_path, database, named, warn=warnings.append)
-    tell_a_study(tracking, measurement)
-    assert warnings == []
-    assert len(runs_of(server.uri)) == 3
-    page = tracking.ui_command()
-    assert page.startswith(f"{server.uri}/#/experiments/")
-    assert "secret" not in (tmp_path / "tracking.jsonl").read_text() + page
+    assert list(server.served.rglob("frozen.yaml"))

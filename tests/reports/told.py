@@ -16,14 +16,14 @@ def closed_port() -> int:
         return server.getsockname()[1]
 
 
-def runs_of(uri: str) -> dict[str, list]:
+def runs_of(uri: str, experiment: str = "hotlap") -> dict[str, list]:
     """All runs of the experiment by their name."""
     from mlflow import MlflowClient
 
     client = MlflowClient(uri)
-    experiment = client.get_experiment_by_name("hotlap")
     found: dict[str, list] = {}
-    for run in client.search_runs([experiment.experiment_id], max_results=500):
+    number = client.get_experiment_by_name(experiment).experiment_id
+    for run in client.search_runs([number], max_results=500):
         found.setdefault(run.info.run_name, []).append(run)
     return found
 

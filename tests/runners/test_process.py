@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -17,9 +18,13 @@ from tests.conftest import QUICK, ROOT
 
 HERE = Path(__file__).parent
 
+LONG = Window(max_s=60, precision=1e-9)
+
 
 @pytest.fixture
 def run(runner, tmp_path):
+    folders = (tmp_path / f"trial {i}" for i in itertools.count())
+
     def run(name, settings=None, window=QUICK, watch=lambda event: False, timeout_s=120, **args):
         job = Job(
             f"misbehaving.{name}",
@@ -28,7 +33,7 @@ def run(runner, tmp_path):
             window,
             import_path=(str(HERE),),
         )
-        return runner.run(job, tmp_path / "trial", watch, timeout_s)
+        return runner.run(job, next(folders), watch, timeout_s)
 
     return run
 
@@ -111,14 +116,15 @@ def test_a_loader_that_never_gives_a_batch_times_out_and_says_where_it_stood(run
     assert "most recent call first" in found.traceback
 
 
-def test_a_trial_ends_when_its_time_is_over(run):
+def test_a_trial_ends_when_its_time_is_over_and_its_busy_loader_workers_with_it(run, runner):
     found = run("busy_for_ever", {"num_workers": 2}, timeout_s=3)
     assert found.outcome == "timeout"
     assert "ran out of the 3.0 s that it was given; for more, type a larger budget=" in found.reason
+    assert not psutil.Process(runner.server._process.pid).children(recursive=True)
 
 
 def test_a_trial_is_stopped_when_the_watch_says_so(run):
-    found = run("good", window=Window(max_s=60, precision=1e-9), watch=_after_three_blocks())
+    found = run("good", window=LONG, watch=_after_three_blocks())
     assert found.outcome == "pruned"
     assert len(found.measurement.blocks) >= 3
 
@@ -127,12 +133,6 @@ def test_processes_that_left_the_group_end_with_the_trial(run, tmp_path):
     report = tmp_path / "pids"
     assert run("leaves_processes", report=str(report)).outcome == "ok"
     assert all(gone(int(pid)) for pid in report.read_text().split())
-
-
-def test_busy_loader_workers_end_with_the_trial(run, runner):
-    run("busy_for_ever", {"num_workers": 2}, timeout_s=3)
-    servers = [psutil.Process(s._process.pid) for s in runner._servers.values()]
-    assert not [child for s in servers for child in s.children(recursive=True)]
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="semaphores are no files here")
@@ -151,33 +151,24 @@ def test_a_killed_trial_leaves_no_semaphores_of_spawned_workers(run):
     assert not seen & semaphores()
 
 
-def test_there_is_one_server_for_each_environment(tmp_path):
-    with ProcessRunner(preload=["torch"]) as runner:
-        for i, policy in enumerate(["default", "passive", "default", "passive"]):
-            job = Job(
-                "misbehaving.good", {}, {"omp_wait_policy": policy}, QUICK, import_path=(str(HERE),)
-            )
-            found = runner.run(job, tmp_path / str(i), lambda event: False, 60)
-            assert found.outcome == "ok"
-        assert len(runner._servers) == 2
+def test_there_is_one_server_for_each_environment(run, runner):
+    used = []
+    for policy in ("default", "passive", "default", "passive"):
+        assert run("good", {"omp_wait_policy": policy}).outcome == "ok"
+        used.append(runner.server)
+    assert used[0] is used[2] and used[1] is used[3] and used[0] is not used[1]
 
 
-def test_a_server_that_was_killed_costs_one_trial_and_no_more(tmp_path):
-    with ProcessRunner(preload=["torch"]) as runner:
-        job = Job("misbehaving.good", {}, {}, Window(max_s=60, precision=1e-9))
-        job = Job(**{**vars(job), "import_path": (str(HERE),)})
-        servers = runner._servers
+def test_a_server_that_was_killed_costs_one_trial_and_no_more(run, runner):
+    def kill_server(event):
+        if event["event"] == "block":
+            runner.server._process.kill()
+        return False
 
-        def kill_server(event):
-            if event["event"] == "block":
-                next(iter(servers.values()))._process.kill()
-            return False
-
-        found = runner.run(job, tmp_path / "0", kill_server, 60)
-        assert found.outcome in ("oom", "crash")
-        assert found.outside and "killed from outside" in found.reason
-        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
-        assert runner.run(job, tmp_path / "1", lambda event: False, 60).outcome == "ok"
+    found = run("good", window=LONG, watch=kill_server)
+    assert found.outcome in ("oom", "crash")
+    assert found.outside and "killed from outside" in found.reason
+    assert run("good").outcome == "ok"
 
 
 TUNER = """
@@ -275,40 +266,21 @@ def test_a_server_that_does_not_start_costs_the_trial_its_time_and_no_more(
 
 
 def test_the_start_of_a_server_is_no_part_of_a_trials_own_time(tmp_path):
-    (tmp_path / "slow_start.py").write_text("import time\ntime.sleep(2)\n")
+    (tmp_path / "slow_start.py").write_text("import time\ntime.sleep(1)\n")
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     args = {"report": str(tmp_path / "report")}
     with ProcessRunner(preload=["slow_start"], env=env) as runner:
         job = Job("misbehaving.waits_for_ever", args, {}, QUICK, import_path=(str(HERE),))
         found = runner.run(job, tmp_path / "trial", lambda event: False, 1, within_s=120)
-    assert found.served_s >= 2
+    assert found.served_s >= 1
     assert (found.outcome, found.outside) == ("timeout", False)
     assert found.reason.startswith("the trial ran out of the 1.0 s that it was given")
 
 
-def test_a_module_that_fails_to_load_is_the_business_of_trials_that_need_it(tmp_path):
-    text = "raise RuntimeError('operator torchvision::nms does not exist')"
-    (tmp_path / "of_another_torch.py").write_text(text)
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    with ProcessRunner(preload=["of_another_torch", "not_installed"], env=env) as runner:
-        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
-        assert runner.run(job, tmp_path / "trial", lambda event: False, 60).outcome == "ok"
-    log = (tmp_path / "trial" / "worker.log").read_text()
-    assert log.startswith(
-        "of_another_torch failed while the fork server imported it: RuntimeError: operator "
-        "torchvision::nms does not exist\n"
-    )
-    assert "not_installed" not in log
-
-
-def test_a_server_that_is_stopped_costs_the_trial_its_time_and_no_more(tmp_path):
-    with ProcessRunner(preload=["torch"]) as runner:
-        job = Job("misbehaving.good", {}, {}, QUICK, import_path=(str(HERE),))
-        assert runner.run(job, tmp_path / "0", lambda event: False, 120).outcome == "ok"
-        (server,) = (psutil.Process(s._process.pid) for s in runner._servers.values())
-        server.suspend()
-        assert (
-            runner.run(job, tmp_path / "1", lambda event: False, timeout_s=2).outcome == "timeout"
-        )
-        assert gone(server.pid)
-        assert runner.run(job, tmp_path / "2", lambda event: False, 120).outcome == "ok"
+def test_a_server_that_is_stopped_costs_the_trial_its_time_and_no_more(run, runner):
+    assert run("good").outcome == "ok"
+    server = psutil.Process(runner.server._process.pid)
+    server.suspend()
+    assert run("good", timeout_s=2).outcome == "timeout"
+    assert gone(server.pid)
+    assert run("good").outcome == "ok"

@@ -1,6 +1,8 @@
 import sys
+from collections import defaultdict
 from pathlib import Path
 
+import optuna
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # simulated.py and replay.py are not tests
@@ -9,9 +11,36 @@ from banked import FACTS, Banked  # noqa: E402
 from replay import Replay  # noqa: E402
 from test_search import rate  # noqa: E402
 
+from studies import ledger  # noqa: E402
+
 
 @pytest.fixture
-def replay(tmp_path):
+def on_disk():
+    """For tests that ask for it, the sessions of a study share its file, as they do in truth."""
+
+
+@pytest.fixture
+def storage(request, monkeypatch):
+    """Folder -> where its sessions keep their trials: in memory, unless a test wants them on disk.
+
+    To write the file takes several times as long as all the rest of a simulated study.
+    """
+    if "on_disk" in request.fixturenames:
+        return lambda folder: f"sqlite:///{folder / ledger.FILE}"
+    kept = defaultdict(optuna.storages.InMemoryStorage)
+    monkeypatch.setattr(ledger, "_storage", kept.__getitem__)
+    return kept.__getitem__
+
+
+@pytest.fixture
+def rows(tmp_path, storage):
+    """The trials of a study as anybody reads them."""
+    folder = tmp_path / "study"
+    return lambda: optuna.load_study(study_name="study", storage=storage(folder)).trials
+
+
+@pytest.fixture
+def replay(tmp_path, storage):
     """Opens a study on a simulated machine; each call is another session over the same folder."""
 
     def session(rate, folder=None, **options):

@@ -9,6 +9,8 @@ from test_search import rate
 from hotlap.settings import Settings
 from studies import Descent
 
+pytestmark = pytest.mark.usefixtures("on_disk")
+
 
 def test_a_resumed_study_measures_its_baseline_again_and_keeps_its_scale(replay):
     slow = {"now": 1.0}

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import optuna
 import pytest
 from optuna.trial import TrialState
 from replay import KNOBS
@@ -15,15 +14,11 @@ from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
 
+pytestmark = pytest.mark.usefixtures("on_disk")
+
 
 def rate(settings):
     return 100.0 * (1 + settings.num_workers)
-
-
-@pytest.fixture
-def rows(tmp_path):
-    path = f"sqlite:///{tmp_path / 'study' / 'study.db'}"
-    return lambda: optuna.load_study(study_name="study", storage=path).trials
 
 
 def test_a_second_session_goes_on_where_the_first_one_stopped(replay, rows):

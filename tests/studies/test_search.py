@@ -1,4 +1,3 @@
-import optuna
 import pytest
 from optuna.trial import TrialState
 from replay import BASE, EXPERT, KEEP, KNOBS
@@ -16,13 +15,6 @@ def rate(settings):
     """Two workers are three times as good as none; a layout helps a little."""
     workers = {0: 1.0, 1: 2.0, 2: 3.0, 4: 2.5}[settings.num_workers]
     return 100 * workers * (1.2 if settings.memory_format == "channels_last" else 1.0)
-
-
-@pytest.fixture
-def rows(tmp_path):
-    """The trials as anybody reads them from study.db."""
-    path = f"sqlite:///{tmp_path / 'study' / 'study.db'}"
-    return lambda: optuna.load_study(study_name="study", storage=path).trials
 
 
 def test_trial_0_is_the_baseline_and_trial_1_the_expert(replay):
@@ -65,7 +57,7 @@ def test_a_trial_without_workers_carries_no_parameter_of_theirs(replay, rows):
     assert all("prefetch_factor" in t.params for t in with_workers if t.params)
 
 
-def test_settings_outside_of_the_space_are_kept_without_parameters(replay, rows):
+def test_settings_outside_of_the_space_are_kept_without_parameters(replay, on_disk, rows):
     knobs = {"num_workers": {"choices": [1, 2]}}
     session = replay(rate, knobs=knobs, sampler="gp", budget_s=1e6)
     session.searched(n_trials=4)
@@ -139,7 +131,7 @@ def test_the_search_keeps_to_its_share_whatever_trials_do(replay, budget_s, shar
     assert session.budget.spent() <= (1 - KEEP) * budget_s
 
 
-def test_a_trial_cut_off_by_the_searchs_end_is_no_failure_of_its_settings(replay, rows):
+def test_a_trial_cut_off_by_the_searchs_end_is_no_failure_of_its_settings(replay, on_disk, rows):
     slow = Settings(num_workers=4, prefetch_factor=8)
     session = replay(rate, budget_s=40, fails=lambda s: "hang" if s.key() == slow.key() else "")
     session.search.first("baseline", BASE)
@@ -193,7 +185,7 @@ def test_without_a_pruner_only_hopeless_trials_are_stopped(replay):
     assert "pruned" in session.outcomes("search")
 
 
-def test_settings_that_break_a_limit_are_never_the_best(replay, rows):
+def test_settings_that_break_a_limit_are_never_the_best(replay, on_disk, rows):
     def violations(measurement):
         return [0.05 if measurement.num_workers == 2 else -0.2]
 
@@ -237,7 +229,7 @@ def test_samplers_learn_of_limits(replay, sampler):
     assert all(any(key.startswith("constraints") for key in t.system_attrs) for t in trials)
 
 
-def test_what_is_known_to_fail_is_refused_with_its_reason_and_not_run(replay, rows):
+def test_what_is_known_to_fail_is_refused_with_its_reason_and_not_run(replay, on_disk, rows):
     def refuse(settings):
         if settings.num_workers * settings.prefetch_factor > 8:
             return "shared memory: needs 640 MiB, /dev/shm has 64 MiB free"

@@ -73,16 +73,12 @@ def test_the_device_of_an_optimizer_that_keeps_some_parameters_in_host_memory(ru
     )
 
 
-@pytest.mark.parametrize("closes", ["sys.stderr = None", "sys.stderr.close()"])
+@pytest.mark.parametrize("closes", ["pass", "sys.stderr = None", "sys.stderr.close()"])
 def test_the_last_words_of_a_script_without_standard_error_go_nowhere(runs, closes):
     runs.file("train.py", f"import sys\nimport torch\n{closes}\nprint('done')\n")
     done = runs.hotlap("settings: {num_workers: 2}\n", "train.py")
     assert (done.returncode, done.stdout) == (0, "done\n")
-    runs.file("train.py", "import torch\n")
-    assert (
-        "num_workers was not in force"
-        in runs.hotlap("settings: {num_workers: 2}\n", "train.py").stderr
-    )
+    assert closes != "pass" or "num_workers was not in force" in done.stderr
 
 
 def test_one_that_never_trains_says_nothing_of_it(runs):

@@ -1,10 +1,11 @@
 """Nothing else changes: under hotlap a script's losses equal the plain script's to the bit."""
 
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
 
-from tests.hotlap.interpose.conftest import EXAMPLES, said
+from tests.hotlap.interpose.conftest import EXAMPLES, Runs, said
 
 NOTHING = "settings: {}\n"
 WORKERS = "settings: {num_workers: 2, prefetch_factor: 3, persistent_workers: true}\n"
@@ -26,26 +27,32 @@ so that kept workers are taken from one another and later epochs have other rand
 WITH_LOADERS = [script for script in SCRIPTS if OTHERS.isdisjoint(script.values)]
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """What an example prints by itself, which is asked once."""
+    return cache(lambda name: Runs(tmp_path_factory.mktemp("plain")).plain(EXAMPLES / name))
+
+
 def test_each_kind_of_script_has_an_example():
     assert len(SCRIPTS) >= 7
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_prints_the_same_losses_and_warnings(runs, name):
-    plain, ours = runs.plain(EXAMPLES / name), runs.hotlap(NOTHING, EXAMPLES / name)
-    assert plain.returncode == ours.returncode == 0, ours.stderr
-    assert plain.stdout.count("loss 0x") > 10
-    assert ours.stdout == plain.stdout
-    assert said(ours) == plain.stderr
+def test_a_script_prints_the_same_losses_and_warnings(runs, plain, name):
+    alone, ours = plain(name), runs.hotlap(NOTHING, EXAMPLES / name)
+    assert alone.returncode == ours.returncode == 0, ours.stderr
+    assert alone.stdout.count("loss 0x") > 10
+    assert ours.stdout == alone.stdout
+    assert said(ours) == alone.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_LOADERS)
-def test_loader_workers_keep_the_losses(runs, name):
-    plain, ours = runs.plain(EXAMPLES / name), runs.hotlap(WORKERS, EXAMPLES / name)
+def test_loader_workers_keep_the_losses(runs, plain, name):
+    ours = runs.hotlap(WORKERS, EXAMPLES / name)
     assert ours.returncode == 0, ours.stderr
-    assert ours.stdout == plain.stdout and ours.stderr == ""
+    assert ours.stdout == plain(name).stdout and ours.stderr == ""
 
 
 @pytest.mark.slow
