@@ -1,12 +1,11 @@
-"""Nothing else changes: under hotlap a script's losses equal the plain script's to the bit."""
+"""Nothing else changes: watched by hotlap a script's losses equal the plain script's to the bit."""
 
 from importlib.util import find_spec
 
 import pytest
 
-from tests.hotlap.interpose.conftest import EXAMPLES, said
+from tests.hotlap.interpose.conftest import EXAMPLES
 
-NOTHING = "settings: {}\n"
 WORKERS = "settings: {num_workers: 2, prefetch_factor: 3, persistent_workers: true}\n"
 
 NEEDS = {"hf_trainer.py": "transformers"}
@@ -33,11 +32,11 @@ def test_each_kind_of_script_has_an_example():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_prints_the_same_losses_and_warnings(runs, name):
-    plain, ours = runs.plain(EXAMPLES / name), runs.hotlap(NOTHING, EXAMPLES / name)
+    plain, ours = runs.plain(EXAMPLES / name), runs.watched(EXAMPLES / name)
     assert plain.returncode == ours.returncode == 0, ours.stderr
     assert plain.stdout.count("loss 0x") > 10
     assert ours.stdout == plain.stdout
-    assert said(ours) == plain.stderr
+    assert ours.stderr == plain.stderr
 
 
 @pytest.mark.slow
@@ -52,7 +51,7 @@ def test_loader_workers_keep_the_losses(runs, name):
 def test_a_checkpoint_is_the_same_file(runs):
     script = EXAMPLES / "with_arguments.py"
     saved = []
-    for start in (runs.plain, lambda *words: runs.hotlap(NOTHING, *words)):
+    for start in (runs.plain, runs.watched):
         assert start(script, "--save", "checkpoint.pt", "--epochs", "1").returncode == 0
         saved.append((runs.folder / "checkpoint.pt").read_bytes())
     assert saved[0] == saved[1]
