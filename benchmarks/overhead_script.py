@@ -1,9 +1,10 @@
-"""A plain training script that knows nothing of hotlap and prints how long its steps took.
+"""A plain training script that knows nothing of hotlap and says how long its steps took.
 
-    python benchmarks/overhead_script.py small 4000
-    python benchmarks/overhead_script.py images 60
+    yes | head -n 5 | python benchmarks/overhead_script.py small 100
+    yes | head -n 5 | python benchmarks/overhead_script.py images 4
 
-Prints two numbers: wall seconds and CPU seconds of the steps after the first tenth.
+Each line of its input lets it train for so many steps, of which it prints two numbers: their wall
+seconds and their CPU seconds. It ends with its input.
 """
 
 import sys
@@ -13,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-kind, n_steps = sys.argv[1], int(sys.argv[2])
+kind, n_block = sys.argv[1], int(sys.argv[2])
 torch.manual_seed(0)
 if kind == "small":  # a step of about a millisecond, where each microsecond shows
     rows = TensorDataset(torch.randn(4096, 64), torch.randint(0, 10, (4096,)))
@@ -27,16 +28,18 @@ else:
 loader = DataLoader(rows, batch_size=batch_size, shuffle=True)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
-n_done, begun = 0, (0.0, 0.0)
-while n_done < n_steps:
+n_done, began = 0, (0.0, 0.0)
+while True:
     for inputs, labels in loader:
-        if n_done == n_steps // 10:
-            begun = time.perf_counter(), time.process_time()
+        if n_done % n_block == 0:
+            if n_done:
+                wall_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
+                print(wall_s, cpu_s, flush=True)
+            if not sys.stdin.readline():
+                sys.exit()
+            began = time.perf_counter(), time.process_time()
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(inputs), labels)
         loss.backward()
         optimizer.step()
         n_done += 1
-        if n_done == n_steps:
-            break
-print(time.perf_counter() - begun[0], time.process_time() - begun[1])

@@ -85,7 +85,7 @@ def run(words: list[str]) -> None:
 
         tell_elsewhere(frozen, imposed, cpu)
 
-    begin(imposed, installed)
+    begin(imposed, installed, watch=False)
     launch(script, lambda: tell_at_end(imposed, notes, path))
 
 

@@ -51,7 +51,7 @@ def autotune(path: str | Path) -> None:
             logger.warning("hotlap: %s comes too late: %s", note["setting"], note["reason"])
 
     # Other ranks of the script have this very line in them.
-    if begin(imposed, tell_late, alone=False):
+    if begin(imposed, tell_late, alone=False, watch=False):
         tell_at_end(imposed, [], path, said)
     elif not helps:
         logger.warning(

@@ -57,9 +57,26 @@ def lay_out(module: nn.Module, memory_format: str = "channels_last") -> int:
     return len(images)
 
 
+def first_parameter(module: nn.Module) -> nn.Parameter | None:
+    """`next(module.parameters(), None)` without its generators, for who asks at each call."""
+    return _first(module, set())
+
+
 def layout_of(tensor: torch.Tensor) -> str:
     """The memory format of a tensor: contiguous, channels_last, either or other."""
     last = has_image_rank(tensor) and tensor.is_contiguous(memory_format=torch.channels_last)
     if last and tensor.is_contiguous():
         return "either"  # one channel, or one pixel
     return "channels_last" if last else "contiguous" if tensor.is_contiguous() else "other"
+
+
+def _first(module: nn.Module, met: set[int]) -> nn.Parameter | None:
+    for parameter in module._parameters.values():
+        if parameter is not None:
+            return parameter
+    met.add(id(module))  # some modules hold one that holds them
+    for part in module._modules.values():
+        if part is not None and id(part) not in met:
+            if (found := _first(part, met)) is not None:
+                return found
+    return None

@@ -28,6 +28,7 @@ def begin(
     installed: Callable[[Interposition], None] = lambda interposition: None,
     observe: bool = False,
     alone: bool = True,
+    watch: bool = True,
 ) -> bool:
     """Interpose on this process, once.
 
@@ -36,6 +37,7 @@ def begin(
         installed: Called when everything is in its place.
         observe: As Interposition's.
         alone: As Interposition's.
+        watch: As Interposition's.
 
     Returns:
         False if hotlap interposes on this process already: the first one stays.
@@ -49,7 +51,7 @@ def begin(
         global _active
         from hotlap.interpose.interposition import Interposition
 
-        _active = Interposition(imposed, observe, alone).install()
+        _active = Interposition(imposed, observe, alone, watch).install()
         installed(_active)
 
     if "torch" in sys.modules:

@@ -18,6 +18,7 @@ from hotlap.interpose.own_ways import OwnWays
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.ranks import Ranks
+from hotlap.interpose.reach import MODEL
 from hotlap.interpose.roots import Roots
 from hotlap.interpose.seen import Seen
 from hotlap.interpose.switches import Switches
@@ -28,13 +29,16 @@ from hotlap.settings import LOADER_SETTINGS
 class Interposition:
     """Puts what is imposed in force on whatever this process does from now on.
 
-    With nothing imposed it only watches: no random number is drawn and no value is changed.
+    With nothing imposed it only watches: no random number is drawn and no value is changed. And
+    where nobody wants to know, nothing of torch's is replaced.
 
     Args:
         imposed: Settings and which of them.
         observe: Whether to find out, too, what nothing that is imposed needs: the roots, and, by
             trying, the kernels that each optimizer takes.
         alone: Whether the processes that the script starts have no hotlap in them.
+        watch: Whether somebody wants to know what the script does, be it imposed on or not: a
+            listener, or who reads what was seen.
 
     Attributes:
         seen: What was found so far.
@@ -42,8 +46,11 @@ class Interposition:
         patches: What was replaced, and is put back by `remove`.
     """
 
-    def __init__(self, imposed: Imposed, observe: bool = False, alone: bool = True) -> None:
+    def __init__(
+        self, imposed: Imposed, observe: bool = False, alone: bool = True, watch: bool = True
+    ) -> None:
         self._imposed = imposed
+        self._watch = watch
         self.seen = Seen()
         self.notes: list[Note] = []
         self.patches = Patches()
@@ -60,14 +67,17 @@ class Interposition:
     def install(self) -> Interposition:
         """Put everything in its place; returns itself."""
         self._switches.put()
-        for part in (
-            self._switches,
-            self._loaders,
-            self._roots,
-            self._optimizers,
-            self._own_ways,
+        names = self._imposed.names
+        loaders, model = names.intersection(LOADER_SETTINGS), names.intersection(MODEL)
+        for part, imposes in (
+            (self._switches, names),
+            (self._loaders, loaders),
+            (self._roots, model),
+            (self._optimizers, names),  # whose steps tell, too, what it was that trained
+            (self._own_ways, model),
         ):
-            part.install(self.patches)
+            if imposes or self._watch:
+                part.install(self.patches)
         return self
 
     def take_up(self) -> None:

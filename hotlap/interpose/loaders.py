@@ -40,6 +40,9 @@ DAEMONIC = (
     "its own, so it stays as the script has it"
 )
 
+PASS = "_hotlap_pass"
+"""An iterator's attribute: its Pass, which is asked for at each batch."""
+
 HELD = "_hotlap_loader"
 """An iterator's attribute while its pass lasts: in `for x in DataLoader(...)` nobody else holds the
 loader. Not longer, since a loader whose workers hotlap keeps holds its iterator, until another one
@@ -86,7 +89,7 @@ class Loaders:
         following: Any = _BaseDataLoaderIter.__next__
         again: Any = _BaseDataLoaderIter._reset
         state: Any = getattr(DataLoader, "__getstate__", vars)  # object has one since Python 3.11
-        known, passes, wanted = self._known, self._passes, bool(self._arguments.wanted)
+        known, wanted = self._known, bool(self._arguments.wanted)
 
         @functools.wraps(make)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -126,9 +129,7 @@ class Loaders:
             seen = watcher._met(loader, sys._getframe(1))
             begin(self, loader)
             if seen is not None:
-                passes[self] = Pass(seen, weakref.ref(loader), known.instead_of(loader))
-                vars(self)[HELD] = watcher._holdable(loader)
-                seen.n_iterators += 1
+                watcher._begun(self, loader, seen)
 
         @functools.wraps(again)
         def reset(self: Any, loader: Any, first_iter: bool = False) -> None:
@@ -136,10 +137,8 @@ class Loaders:
             # with workers for its first one.
             seen = None if first_iter else watcher._met(loader, sys._getframe(1))
             again(self, loader, first_iter)
-            if seen is not None and self in passes:
-                passes[self] = Pass(seen, weakref.ref(loader), known.instead_of(loader))
-                vars(self)[HELD] = watcher._holdable(loader)
-                seen.n_iterators += 1
+            if seen is not None and PASS in vars(self):
+                watcher._begun(self, loader, seen)
                 if watcher._workers.keeps(loader):
                     draw_seed(loader)  # the script's own loader makes a new iterator here
                     if watcher._workers.has_own(loader):  # which asks for the order once more
@@ -148,10 +147,10 @@ class Loaders:
         @functools.wraps(following)
         def __next__(self: Any) -> Any:
             # Runs at each batch: hardly a line too many.
-            one, listener = passes.get(self), watcher.listener
+            one, listener = self.__dict__.get(PASS), watcher.listener
             seen, loader = (None, None) if one is None else (one.seen, one.loader())
-            loader = vars(self).get(HELD) if loader is None else loader
-            if inner.has(loader):
+            loader = self.__dict__.get(HELD) if loader is None else loader
+            if (before := inner.outer) is not None and before is not loader:  # as inner.has says
                 return following(self)
             if one is not None and one.before is not None:
                 seen = watcher._settled(one, one.before, loader)
@@ -160,7 +159,7 @@ class Loaders:
                     return held
             if wanted and loader is not None:
                 watcher._workers.asks(loader)
-            before, inner.outer = inner.outer, self if loader is None else loader
+            inner.outer = self if loader is None else loader
             try:
                 batch = following(self)
             except StopIteration:
@@ -196,6 +195,13 @@ class Loaders:
         patches.put(_BaseDataLoaderIter, "__init__", begun)
         patches.put(_BaseDataLoaderIter, "_reset", reset)
         patches.put(_BaseDataLoaderIter, "__next__", __next__)
+
+    def _begun(self, iterator: Any, loader: Any, seen: LoaderSeen) -> None:
+        """An iterator begins a pass."""
+        one = Pass(seen, weakref.ref(loader), self._known.instead_of(loader))
+        self._passes[iterator] = vars(iterator)[PASS] = one
+        vars(iterator)[HELD] = self._holdable(loader)
+        seen.n_iterators += 1
 
     def stepped(self) -> None:
         """An optimizer stepped."""

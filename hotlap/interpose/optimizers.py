@@ -12,7 +12,7 @@ import functools
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from torch.amp.grad_scaler import GradScaler
@@ -30,6 +30,18 @@ from hotlap.interpose.ranks import Ranks
 from hotlap.interpose.seen import OptimizerSeen, Seen
 from hotlap.kernels import accepted, leave_to_torch, set_kernel, when_loaded
 from hotlap.notes import Note
+
+
+class _Known(NamedTuple):
+    """An optimizer that has stepped.
+
+    Attributes:
+        seen: What it is known as.
+        has_parents_steps: As of its class (see below): asked at each step.
+    """
+
+    seen: OptimizerSeen
+    has_parents_steps: bool
 
 
 class Optimizers:
@@ -68,7 +80,7 @@ class Optimizers:
         self._stepped = stepped
         self._taken_up: WeakKeyDictionary[Optimizer, str] = WeakKeyDictionary()  # where it was made
         self._alike: dict[str, OptimizerSeen] = {}
-        self._known: WeakKeyDictionary[Optimizer, OptimizerSeen] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Optimizer, _Known] = WeakKeyDictionary()
         self._n_before = 0  # steps before that of one that may wrap another
         self._trying = False  # whether kernels are tried on twins just now
         self.listener: Listener | None = None
@@ -116,15 +128,18 @@ class Optimizers:
         self._made(optimizer)
 
     def _before(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._trying or _is_inner(optimizer, frame := sys._getframe(1)):
+        # Runs at each step, as _after does: hardly a line too many.
+        known = self._known.get(optimizer)
+        if self._trying or _is_inner(optimizer, known, frame := sys._getframe(1)):
             return
-        if not self._knows(optimizer):  # it came by a way of its own
+        if known is None and not self._knows(optimizer):  # it came by a way of its own
             if self._may_wrap(optimizer):
                 return
             self.take_up(optimizer, frame)
         if self.listener is not None:
             self.listener.steps(optimizer)
-        self._meet(optimizer)
+        if known is None:
+            self._meet(optimizer)
 
     def _knows(self, optimizer: Any) -> bool:
         return isinstance(optimizer, Optimizer) and optimizer in self._taken_up
@@ -146,19 +161,21 @@ class Optimizers:
         # Some scripts make one for each fold, or for each step.
         if (seen := self._alike.setdefault(repr(new), new)) is new:
             self._seen.optimizers.append(new)
-        self._known[optimizer] = seen
+        self._known[optimizer] = _Known(seen, _has_steps_of_parents(type(optimizer)))
         if self._ranks.why_not() or not self._kernel_imposed:
             return
         self._choose(optimizer)
         when_loaded(optimizer, self._choose)
 
     def _after(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self._trying or _is_inner(optimizer, sys._getframe(1)):
+        known = self._known.get(optimizer)
+        if self._trying or _is_inner(optimizer, known, sys._getframe(1)):
             return
-        if (seen := self._known.get(optimizer)) is None:
+        if known is None:
             if self._seen.n_steps == self._n_before:  # it wraps none, for no other has stepped
                 self.take_up(optimizer)
             return
+        seen = known.seen
         seen.n_steps += 1
         self._seen.n_steps += 1
         if self._observe and seen.n_steps == 1:
@@ -182,27 +199,21 @@ class Optimizers:
             self._trying = False
 
 
-def _is_inner(optimizer: Optimizer, frame: FrameType) -> bool:
+def _is_inner(optimizer: Optimizer, known: _Known | None, frame: FrameType) -> bool:
     """Whether this is the step of a parent's class, which an optimizer's own step has called.
 
     torch calls the hooks for both; `frame` is that of what it puts round a class's step.
     """
-    if not _has_steps_of_parents(type(optimizer)):
+    if not (known.has_parents_steps if known else _has_steps_of_parents(type(optimizer))):
         return False
     step: Any = type(optimizer).step
     own = getattr(step, "__wrapped__", None) if getattr(step, "hooked", False) else None
     return own is not None and frame.f_locals.get("func", own) is not own
 
 
-_several: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
-
-
 def _has_steps_of_parents(kind: type) -> bool:
-    """Whether several of its classes have a step of their own; asked at each step, so kept."""
-    if (known := _several.get(kind)) is None:
-        own = sum("step" in vars(one) for one in kind.__mro__ if one is not Optimizer)
-        known = _several[kind] = own > 1
-    return known
+    """Whether several of its classes have a step of their own."""
+    return sum("step" in vars(one) for one in kind.__mro__ if one is not Optimizer) > 1
 
 
 def _own_kernel(optimizer: Optimizer) -> str:

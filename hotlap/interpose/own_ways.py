@@ -64,8 +64,7 @@ class OwnWays:
 
         @functools.wraps(made)
         def apart(*args: Any, **kwargs: Any) -> Any:
-            with roots.within(place):
-                return made(*args, **kwargs)
+            return roots.within(place, made, *args, **kwargs)
 
         return apart
 

@@ -20,7 +20,7 @@ from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import mapped
 from hotlap.interpose.seen import RootSeen
-from hotlap.modules import FORMATS
+from hotlap.modules import FORMATS, first_parameter
 from hotlap.precision import DTYPES, autocast
 
 Call = Callable[..., Any]
@@ -108,7 +108,10 @@ class RootCall:
 
     def _device(self, module: nn.Module) -> str:
         """Where the module is by now: it may have been called for its shapes first, elsewhere."""
-        parameter = next(module.parameters(), None)
+        if torch.compiler.is_compiling():  # a compiler that traces this knows torch's own way
+            parameter = next(module.parameters(), None)
+        else:
+            parameter = first_parameter(module)
         if parameter is not None:
             self.seen.device = parameter.device.type
         return self.seen.device

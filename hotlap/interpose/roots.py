@@ -163,9 +163,8 @@ class Roots:
             if self._watching:  # else the last root was found meanwhile
                 self._set(before)
 
-    @contextlib.contextmanager
-    def within(self, place: str) -> Iterator[None]:
-        """Meanwhile a function runs that the script has compiled at `place`.
+    def within(self, place: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function that the script has compiled at `place`.
 
         A compiler that traces it must not meet anything of ours in a module that it calls, and so
         what is imposed on that module is not in force there.
@@ -174,8 +173,10 @@ class Roots:
             if not self._has_functions:  # which roots were called in this step is not known
                 self._has_functions, self._n_forwards = True, -1
             self._function = place
+        if not self._watching:
+            return function(*args, **kwargs)
         with self.asleep():
-            yield
+            return function(*args, **kwargs)
 
     def compiled_again(self, module: nn.Module) -> None:
         """The script has compiled `module` in place, which took a RootCall's place."""

@@ -29,6 +29,7 @@ class Heard:
     def __init__(self, listener: Any, hears: Hears) -> None:
         self._listener = listener
         self._hears = hears
+        self.asks, self.backward = listener.asks, listener.backward  # not looked for at each step
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._listener, name)

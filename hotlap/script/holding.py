@@ -42,6 +42,7 @@ class Holding:
 
     def __init__(self, units: Units) -> None:
         self._units = units
+        self.trains, self.forward, self.backward = units.trains, units.forward, units.backward
         self.loader: Any = None
         self._given = Ahead[Kept](MOST_AHEAD)
         self._found: list[Kept] = []

@@ -8,6 +8,7 @@ its batches itself.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 MOVED_ON, MOVED_ON_S = 16, 5.0
@@ -78,9 +79,16 @@ class FirstOptimizer:
             self.since = now
         return self._n_steps
 
-    def goes_alone(self, holds_on: bool) -> bool:
-        """Whether by now the script has done with its loader; `holds_on` to its iterator."""
-        return self._n_steps >= max(HOLDS_ON if holds_on else MOVED_ON, MORE * self._most)
+    def goes_alone(self, holds_on: Callable[[], bool]) -> bool:
+        """Whether by now the script has done with its loader.
+
+        Args:
+            holds_on: Says whether it still has its iterator; asked only where that matters.
+        """
+        n = self._n_steps
+        if n < MOVED_ON or n < MORE * self._most:
+            return False
+        return n >= HOLDS_ON or not holds_on()
 
     # Without a loader
 

@@ -82,11 +82,14 @@ class Passes:
             return last
         if last.n_given == 0:  # its first batch, be it of workers that are kept
             self._by[iterator] = last
-        one = self._by.setdefault(iterator, last)
+        if (one := self._by.get(iterator)) is None:
+            one = self._by[iterator] = last
         one.asked_at = last.asked_at
         self._of[id(seen)] = one
         return one
 
     def of(self, seen: LoaderSeen, now: float) -> Pass:
         """Its last pass; one that began unseen, before anybody listened, begins now."""
-        return self._of.setdefault(id(seen), Pass(now))
+        if (one := self._of.get(id(seen))) is None:
+            one = self._of[id(seen)] = Pass(now)
+        return one

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from hotlap.interpose.seen import LoaderSeen
 
 
-@dataclass
+@dataclass(slots=True)
 class Unit:
     """What it has so far: waits and batches; `now` is when the last one came."""
 

@@ -265,7 +265,7 @@ class Units:
         first = self._who.optimizer
         if first.again(optimizer, self.clock()) > 1:
             self._follower.steps_on()
-        if not first.goes_alone(holds_on=not self._pass_ended and self.taken.may_go_on()):
+        if not first.goes_alone(lambda: not self._pass_ended and self.taken.may_go_on()):
             return
         # The open unit ends with the first of these steps; the others are of neither kind.
         self._unit.now += self.clock.leave_out(first.since)  # its last batch came before that

@@ -30,8 +30,9 @@ def interpose():
 
     there = []
 
-    def begin(override=(), observe=False, **values):
-        there.append(Interposition(Imposed.of(values, override), observe).install())
+    def begin(override=(), observe=False, watch=True, **values):
+        imposed = Imposed.of(values, override)
+        there.append(Interposition(imposed, observe, watch=watch).install())
         return there[-1]
 
     yield begin

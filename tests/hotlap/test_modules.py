@@ -9,6 +9,7 @@ from torch.utils.data import Dataset
 import hotlap
 from hotlap.apply import apply
 from hotlap.in_force import batch_layouts, in_force
+from hotlap.modules import first_parameter
 from hotlap.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("flags_as_before")
@@ -113,3 +114,13 @@ def test_an_optimizer_over_lazy_parameters_keeps_its_kernel_with_a_note():
     (note,) = notes
     assert note["setting"] == "optimizer_kernel" and "lazy parameter" in note["reason"]
     assert not built.param_groups[0]["fused"]
+
+
+def test_the_first_parameter_is_the_one_that_torch_gives_first():
+    nothing, below = nn.Linear(2, 1, bias=False), nn.Sequential(nn.ReLU(), nn.Linear(2, 1))
+    nothing.register_parameter("weight", None)
+    within = nn.Sequential(nn.Module(), below)
+    within[0].holder = within  # a part that holds what it is a part of
+    for module in (nn.ReLU(), nothing, below, within, nn.Sequential(nothing, below), lazy_net()):
+        module.register_module("none", None)
+        assert first_parameter(module) is next(module.parameters(), None)

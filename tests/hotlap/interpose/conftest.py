@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,10 @@ class Runs:
         path = self.folder / "frozen.yaml"
         path.write_text(settings)
         return self._run([*self.command(path), *words], **more)
+
+    def watched(self, *words, **more):
+        """As in a trial: nothing is imposed, and all that the script does is watched."""
+        return self.plain(Path(__file__).with_name("watched.py"), *words, **more)
 
     def command(self, path):
         return [sys.executable, "-m", "hotlap", "run", "--settings", str(path)]

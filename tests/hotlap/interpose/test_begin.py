@@ -10,6 +10,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import torch
 print(torch.get_num_threads(), torch.__spec__.loader is torch.__loader__)
 print(type(torch.__loader__).__name__, len(sys.meta_path))
+print(torch.utils.data.DataLoader.__init__.__code__.co_filename)
 from hotlap.interpose import active
 print(active())
 """

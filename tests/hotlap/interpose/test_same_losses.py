@@ -1,13 +1,12 @@
-"""Nothing else changes: under hotlap a script's losses equal the plain script's to the bit."""
+"""Nothing else changes: watched by hotlap a script's losses equal the plain script's to the bit."""
 
-from functools import cache
+import functools
 from importlib.util import find_spec
 
 import pytest
 
-from tests.hotlap.interpose.conftest import EXAMPLES, Runs, said
+from tests.hotlap.interpose.conftest import ENDLESS, EXAMPLES, WATCHED, Runs, losses
 
-NOTHING = "settings: {}\n"
 WORKERS = "settings: {num_workers: 2, prefetch_factor: 3, persistent_workers: true}\n"
 
 NEEDS = {"hf_trainer.py": "transformers"}
@@ -21,16 +20,14 @@ SCRIPTS = [
     )
     for path in sorted(EXAMPLES.glob("*.py"))
 ]
-OTHERS = {"own_batches.py", "hf_trainer.py"}
-"""No loader; and one whose training and evaluation loaders are made at the same line of a library,
-so that kept workers are taken from one another and later epochs have other random numbers."""
-WITH_LOADERS = [script for script in SCRIPTS if OTHERS.isdisjoint(script.values)]
+WITH_LOADERS = [script for script in SCRIPTS if "own_batches.py" not in script.values]
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """What an example prints by itself, which is asked once."""
-    return cache(lambda name: Runs(tmp_path_factory.mktemp("plain")).plain(EXAMPLES / name))
+    """Runs an example as plain Python does: once, for all that is compared with it."""
+    runs = Runs(tmp_path_factory.mktemp("plain"))
+    return functools.cache(lambda name: runs.plain(EXAMPLES / name))
 
 
 def test_each_kind_of_script_has_an_example():
@@ -39,27 +36,49 @@ def test_each_kind_of_script_has_an_example():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_prints_the_same_losses_and_warnings(runs, plain, name):
-    alone, ours = plain(name), runs.hotlap(NOTHING, EXAMPLES / name)
-    assert alone.returncode == ours.returncode == 0, ours.stderr
-    assert alone.stdout.count("loss 0x") > 10
-    assert ours.stdout == alone.stdout
-    assert said(ours) == alone.stderr
+def test_a_script_prints_the_same_losses_and_warnings(plain, runs, name):
+    ours = runs.watched(EXAMPLES / name)
+    assert plain(name).returncode == ours.returncode == 0, ours.stderr
+    assert len(losses(ours.stdout)) > 10
+    assert ours.stdout == plain(name).stdout
+    assert ours.stderr == plain(name).stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_trial_and_the_probe_print_the_same_losses(plain, scripts, name):
+    def printed(**job):
+        found = scripts.run(target=str(EXAMPLES / name), timeout_s=250, **job)
+        assert found.outcome in ("ok", "invalid"), found.traceback  # too short for a rate, perhaps
+        return losses((found.folder / "worker.log").read_text())
+
+    whole = losses(plain(name).stdout)
+    assert printed(window=ENDLESS) == whole
+    first = printed(kind="probe")
+    assert len(first) >= 5 and first == whole[: len(first)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_LOADERS)
-def test_loader_workers_keep_the_losses(runs, plain, name):
+def test_loader_workers_keep_the_losses(plain, runs, name):
     ours = runs.hotlap(WORKERS, EXAMPLES / name)
     assert ours.returncode == 0, ours.stderr
     assert ours.stdout == plain(name).stdout and ours.stderr == ""
+
+
+def test_one_line_at_its_top_keeps_the_losses(plain, runs):
+    runs.file("frozen.yaml", WATCHED)
+    text = (EXAMPLES / "plain_loop.py").read_text()
+    runs.file("script.py", f'import hotlap\nhotlap.autotune("frozen.yaml")\n{text}')
+    ours = runs.plain("script.py")
+    assert (ours.stdout, ours.stderr) == (plain("plain_loop.py").stdout, "")
 
 
 @pytest.mark.slow
 def test_a_checkpoint_is_the_same_file(runs):
     script = EXAMPLES / "with_arguments.py"
     saved = []
-    for start in (runs.plain, lambda *words: runs.hotlap(NOTHING, *words)):
+    for start in (runs.plain, runs.watched):
         assert start(script, "--save", "checkpoint.pt", "--epochs", "1").returncode == 0
         saved.append((runs.folder / "checkpoint.pt").read_bytes())
     assert saved[0] == saved[1]
