@@ -10,8 +10,8 @@ What keeps the number honest (each rule has a test):
   ran, so warm-up lasts until they are used up, the loader's queue is full or empty but not on its
   way, and block times no longer fall.
 - An epoch's start costs its own time. Where whole epochs fit into the window, or hardly a block
-  between two borders, a block is a whole number of epochs; elsewhere a block that an epoch's border
-  cuts is thrown away, and the border's cost is measured on its own (`epoch_start_s`).
+  between two borders, a block is a whole number of epochs; elsewhere whole blocks fill the room
+  between two borders, and the border's cost is measured on its own (`epoch_start_s`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from hotlap.block_timer import BlockTimer, Mark, Trained
-from hotlap.epoch_start import EpochStart, Steady
+from hotlap.epoch_start import ROUNDS, EpochStart, Steady
 from hotlap.feed import Clock, Feed, FeedState
+from hotlap.fitting import fitting
 from hotlap.job import Window
 from hotlap.measurement import LOADER_BOUND, Block
 from hotlap.warm_up import WarmUp
@@ -90,7 +91,7 @@ class WindowTimer:
             clock=clock,
         )
         self._n_prefetched = n_prefetched
-        # Steps after a border until the queue is again as it was before.
+        # Steps after a border until the queue is again as it was before it.
         self._n_refilled = n_prefetched + self._unit
         self._emit = emit
         self._other_cpu_share = other_cpu_share
@@ -197,23 +198,46 @@ class WindowTimer:
             if seconds > 2 * window.waits_s:
                 if blocks:
                     break
-                self._whole_epochs = True  # every block was cut by a border
+                self._whole_epochs = True  # no block came between two borders
                 self._timer.let_go()
                 yield from self._finish_epoch()
             epoch = self._feed.n_epochs
             self._whole_epochs &= not self._feed.endless
+            yield from self._timer.begin()
             if self._whole_epochs:
                 n_steps, unit = self._epoch_steps(), self._feed.n_epoch_steps or 1
             else:
-                n_steps, unit = self._warmup.n_next, self._unit
-            block = yield from self._timer.in_flight(n_steps, unit)
+                n_steps, unit = fitting(self._warmup.n_next, self._unit, self._room()), self._unit
+            block = yield from self._timer.in_flight(n_steps or self._n_over_border(), unit)
             seconds += block.seconds
             if not self._whole_epochs and self._feed.n_epochs != epoch:
                 yield from self._refill(block)
-                continue
-            blocks.append(block)
-            self._emit("block", **vars(block))
+            elif n_steps:  # else no border came, where one was to be passed
+                blocks.append(block)
+                self._emit("block", **vars(block))
         return blocks
+
+    def _room(self) -> float:
+        """Steps that blocks may have before the epoch's border; inf if nobody knows where that is.
+
+        Towards an epoch's end the workers make nothing more, and steps that share the cores with
+        them get faster: that is left out, where it is shorter than a block and leaves room for one.
+        """
+        left, n_next = self._feed.n_left(), self._warmup.n_next
+        if self._feed.endless or left < 0:
+            return math.inf
+        n_rested = (self._feed.n_epoch_steps or 0) - self._n_refilled - self._n_prefetched
+        return left - self._n_prefetched if self._n_prefetched <= n_next <= n_rested else left
+
+    def _n_over_border(self) -> int:
+        """Steps until an epoch's border is passed, and has cost what it costs."""
+        n_after = min(ROUNDS * self._n_workers, self._most_left_out)
+        return int(self._feed.n_left()) + max(1, n_after)
+
+    @property
+    def _most_left_out(self) -> int:
+        """After a border: what is left of the epoch has room for a block."""
+        return (self._feed.n_epoch_steps or 0) - self._warmup.n_next
 
     def _rests(self) -> bool:
         return self._whole_epochs or rests(
@@ -234,15 +258,16 @@ class WindowTimer:
             self._whole_epochs = True
             yield from self._finish_epoch()
             return
-        n_steps = yield from self._start.passed()
-        for _ in range(self._n_refilled - n_steps):
+        yield from self._start.passed(self._most_left_out)
+        n_refilled = min(self._n_refilled, self._most_left_out)
+        for _ in range(n_refilled - self._feed.n_in_epoch):
             yield
 
     def _is_cut_up(self, waits: bool) -> bool:
         """Whether an epoch has no room for two blocks between borders after which the loader waits.
 
-        Then three blocks take as many epochs at the least, and more where borders cut them. Epochs
-        that are longer than the window, or in which nothing would be heard for long, stay cut.
+        Then three blocks take as many epochs, of which much is left out. Epochs longer than the
+        window, or in which nothing would be heard for long, are not timed whole.
         """
         n_between = (self._feed.n_epoch_steps or 0) - (self._n_refilled if waits else 0)
         most_s = min(self._window.waits_s, self._window.silence_s / 4)
