@@ -91,8 +91,7 @@ class WindowTimer:
             clock=clock,
         )
         self._n_prefetched = n_prefetched
-        # Steps after a border until the queue is again as it was before it.
-        self._n_refilled = n_prefetched + self._unit
+        self._n_refilled = n_prefetched + self._unit  # steps after a border, and it is as before
         self._emit = emit
         self._other_cpu_share = other_cpu_share
         self._clock = clock
@@ -175,7 +174,7 @@ class WindowTimer:
         waits = _waits(warm_up.blocks[-1])
         self._whole_epochs = (fit or self._is_cut_up(waits)) and not self._feed.endless
         if self._whole_epochs:
-            yield from self._finish_epoch()
+            yield from self._finish_first_epoch()
         self._emit(
             "warm",
             warmup_s=self._clock() - start,
@@ -183,8 +182,11 @@ class WindowTimer:
             compile_s=warm_up.compile_s,
         )
 
-    def _finish_epoch(self) -> Generator[None, Trained, None]:
-        while self._feed.n_in_epoch < (self._feed.n_epoch_steps or 0):
+    def _finish_first_epoch(self) -> Generator[None, Trained, None]:
+        # Its queue filled while the first step was slow, so that its rest is no part of a whole
+        # epoch. From the second one on they may begin anywhere: each meets one border.
+        feed = self._feed
+        while feed.n_epochs < 2 and feed.n_in_epoch < (feed.n_epoch_steps or 0):
             yield
 
     # The timed part
@@ -200,7 +202,7 @@ class WindowTimer:
                     break
                 self._whole_epochs = True  # no block came between two borders
                 self._timer.let_go()
-                yield from self._finish_epoch()
+                yield from self._finish_first_epoch()
             epoch = self._feed.n_epochs
             self._whole_epochs &= not self._feed.endless
             yield from self._timer.begin()
@@ -231,8 +233,8 @@ class WindowTimer:
 
     def _n_over_border(self) -> int:
         """Steps until an epoch's border is passed, and has cost what it costs."""
-        n_after = min(ROUNDS * self._n_workers, self._most_left_out)
-        return int(self._feed.n_left()) + max(1, n_after)
+        n_left, n_after = self._feed.n_left(), min(ROUNDS * self._n_workers, self._most_left_out)
+        return int(n_left) + max(1, n_after)
 
     @property
     def _most_left_out(self) -> int:
@@ -256,11 +258,10 @@ class WindowTimer:
         self._timer.let_go()
         if not self._blocks and self._is_cut_up(waits=True):
             self._whole_epochs = True
-            yield from self._finish_epoch()
+            yield from self._finish_first_epoch()
             return
         yield from self._start.passed(self._most_left_out)
-        n_refilled = min(self._n_refilled, self._most_left_out)
-        for _ in range(n_refilled - self._feed.n_in_epoch):
+        for _ in range(min(self._n_refilled, self._most_left_out) - self._feed.n_in_epoch):
             yield
 
     def _is_cut_up(self, waits: bool) -> bool:

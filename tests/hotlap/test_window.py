@@ -183,6 +183,19 @@ def test_borders_that_cut_nearly_every_block_are_timed_with_them(workers, prefet
     assert sum(block.seconds for block in found.blocks) > 0.6 * window_s
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_whole_epochs_begin_where_the_warm_up_ends_from_the_second_one_on(workers):
+    def make():
+        world = World(0.1, 20.0)
+        return world, Loader(world, 0.07, workers, 2, 7, start_s=0.4)
+
+    world, loader = make()
+    found = measure(world, loader, n_epoch_steps=7)
+    assert found.epochs_in_blocks and found.samples_per_s == right(truth(make))
+    last, first = found.warmup[-1], found.blocks[0]
+    assert last.at_step % 7 and first.at_step - first.steps == max(7, last.at_step)
+
+
 def test_borders_that_cost_nothing_leave_blocks_as_short_as_they_are():
     # A full queue of 16, an epoch of 20 steps: after a border nothing has to fill anew.
     world = World(0.3)
