@@ -84,6 +84,19 @@ def test_warm_up_ends_at_its_cap_and_says_so():
     assert not found.settled
 
 
+def test_a_block_that_is_slow_by_chance_does_not_prolong_the_warm_up():
+    # Blocks of 1, 1, 4, 16 and 38 steps; the fourth one is an eighth slower than all others.
+    class Uneven(World):
+        def step(self, batch):
+            self.now += 0.0135 if 6 <= self.n_steps < 22 else 0.012
+            self.n_steps += 1
+            return 1.0
+
+    world = Uneven()
+    found = measure(world, Loader(world, 0.0), n_epoch_steps=ENDLESS, until="warm")
+    assert [block.steps for block in found.warmup] == [1, 1, 4, 16, 38]
+
+
 def test_without_a_warm_up_the_first_step_is_left_out_all_the_same():
     world = World(0.1, first_step_s=3.0)
     found = measure(world, Loader(world, 0.0), Window(max_warmup_s=0.0), n_epoch_steps=ENDLESS)
