@@ -45,8 +45,7 @@ class WindowTimer:
         feed: Where the batches come from.
         window: How long to warm up and to time.
         num_workers: Loader workers; blocks are whole multiples of it.
-        persistent: Whether they live on from epoch to epoch; asked where no epoch can be begun on
-            purpose.
+        persistent: Whether they live on from epoch to epoch.
         n_prefetched: Batches that may have been fetched before the first step ended.
         n_held: Batches that come by turns, where they are kept in memory; blocks are whole
             multiples of it too, so that none of them weighs more than another.
