@@ -124,13 +124,21 @@ class BlockTimer:
         end = self._here(loss)
         return self._block(n_steps, n_samples, begin, end, self._feed.n_taken)
 
+    def begin(self) -> Generator[None, Trained, Border | None]:
+        """Train to where the next block in flight begins, which takes steps if none ended there.
+
+        Returns:
+            That border; None if blocks are drained.
+        """
+        if self._border is None and self._mark is not None:
+            self._border = yield from self._first_border(self._mark)
+        return self._border
+
     def in_flight(self, n_steps: int, unit: int) -> Generator[None, Trained, Block]:
         """As `drained`, but the device never runs dry."""
-        if self._mark is None:
+        begin = yield from self.begin()
+        if self._mark is None or begin is None:
             return (yield from self.drained(n_steps, unit))
-        begin = self._border
-        if begin is None:
-            begin = yield from self._first_border(self._mark)
         n_steps, n_samples, loss = yield from self._train(2, n_steps, unit, begin)
         self._border = end = yield from self._queue_behind(self._mark(loss))
         return self._block(n_steps, n_samples, begin, end, self._feed.n_taken - 1)

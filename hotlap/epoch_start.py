@@ -89,22 +89,20 @@ class EpochStart:
 
     # Each `yield` asks for one more step, as in hotlap/block_timer.py.
 
-    def passed(self) -> Generator[None, Trained, int]:
+    def passed(self, most: float = math.inf) -> Generator[None, Trained, None]:
         """An epoch's border was passed: train on until its cost has shown.
 
         Batches come in rounds, one of each worker, so whole rounds are waited for.
 
-        Returns:
-            The steps that it took.
+        Args:
+            most: But no further than to this step of the epoch.
         """
         epoch, n_in_epoch = self._feed.n_epochs, self._feed.n_in_epoch
         rounds = max(ROUNDS, math.ceil(n_in_epoch / self._n_workers))
-        n_steps = rounds * self._n_workers - n_in_epoch
-        for _ in range(n_steps):
+        for _ in range(int(min(rounds * self._n_workers, most)) - n_in_epoch):
             yield
         if self._feed.n_epochs == epoch:  # else the next border is in the same waits
             self.has_shown()
-        return n_steps
 
     def has_shown(self) -> None:
         """By now the last border has cost what it costs."""

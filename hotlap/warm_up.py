@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import statistics
 
 from hotlap.measurement import JITTER, LOADER_BOUND, Block
 
 SETTLED = 0.95
-"""Warm-up goes on while a block is faster than this share of the one before it: what warms up
+"""Warm-up goes on while a block is faster than this share of those before it: what warms up
 (algorithm choice, allocator, caches) makes steps faster."""
+
+RECENT = 4
+"""By so many blocks, the last one among them, is told whether they still become faster."""
 
 COMPILING = 5.0
 """A step that computes for so many times longer than the fastest one was compiling or choosing
@@ -89,9 +94,7 @@ class WarmUp:
         n_steps = sum(block.steps for block in self.blocks)
         used_up = n_steps >= self._n_prefetched + self._unit
         full = last.seconds >= self._block_s / 2
-        before = max(_per_step(block) for block in self.blocks[1:][-3:-1])
-        fell = _per_step(last) < SETTLED * before
-        steady = used_up and full and not fell and not self._compiling(last)
+        steady = used_up and full and not self._falls() and not self._compiling(last)
         return steady and self._rests(n_ready, n_left)
 
     @property
@@ -99,6 +102,17 @@ class WarmUp:
         """How much longer the slow blocks took than as many of the fastest steps."""
         slow = [block for block in self.blocks if self._compiling(block)]
         return sum((_computing(block) - self._fastest_s) * block.steps for block in slow)
+
+    def _falls(self) -> bool:
+        """Whether blocks become faster, and by more than they go up and down.
+
+        What warms up only falls: where a block was slower than the one before it by as much, it was
+        by chance. Compared is with the median, since the slowest of some blocks is slow by chance.
+        """
+        recent = [_per_step(block) for block in self.blocks[1:][-RECENT:]]
+        last, before = recent[-1], statistics.median(recent[:-1])
+        rise = max(later - earlier for earlier, later in itertools.pairwise(recent))
+        return last < SETTLED * before and before - last > rise
 
     def _rests(self, n_ready: int | None, n_left: float) -> bool:
         # Full or empty; on its way in between the rate seen cannot last.

@@ -10,8 +10,8 @@ What keeps the number honest (each rule has a test):
   ran, so warm-up lasts until they are used up, the loader's queue is full or empty but not on its
   way, and block times no longer fall.
 - An epoch's start costs its own time. Where whole epochs fit into the window, or hardly a block
-  between two borders, a block is a whole number of epochs; elsewhere a block that an epoch's border
-  cuts is thrown away, and the border's cost is measured on its own (`epoch_start_s`).
+  between two borders, a block is a whole number of epochs; elsewhere whole blocks fill the room
+  between two borders, and the border's cost is measured on its own (`epoch_start_s`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from hotlap.block_timer import BlockTimer, Mark, Trained
-from hotlap.epoch_start import EpochStart, Steady
+from hotlap.epoch_start import ROUNDS, EpochStart, Steady
 from hotlap.feed import Clock, Feed, FeedState
+from hotlap.fitting import fitting
 from hotlap.job import Window
 from hotlap.measurement import LOADER_BOUND, Block
 from hotlap.warm_up import WarmUp
@@ -44,8 +45,7 @@ class WindowTimer:
         feed: Where the batches come from.
         window: How long to warm up and to time.
         num_workers: Loader workers; blocks are whole multiples of it.
-        persistent: Whether they live on from epoch to epoch; asked where no epoch can be begun on
-            purpose.
+        persistent: Whether they live on from epoch to epoch.
         n_prefetched: Batches that may have been fetched before the first step ended.
         n_held: Batches that come by turns, where they are kept in memory; blocks are whole
             multiples of it too, so that none of them weighs more than another.
@@ -90,8 +90,7 @@ class WindowTimer:
             clock=clock,
         )
         self._n_prefetched = n_prefetched
-        # Steps after a border until the queue is again as it was before.
-        self._n_refilled = n_prefetched + self._unit
+        self._n_refilled = n_prefetched + self._unit  # steps after a border, and it is as before
         self._emit = emit
         self._other_cpu_share = other_cpu_share
         self._clock = clock
@@ -174,7 +173,7 @@ class WindowTimer:
         waits = _waits(warm_up.blocks[-1])
         self._whole_epochs = (fit or self._is_cut_up(waits)) and not self._feed.endless
         if self._whole_epochs:
-            yield from self._finish_epoch()
+            yield from self._finish_first_epoch()
         self._emit(
             "warm",
             warmup_s=self._clock() - start,
@@ -182,8 +181,11 @@ class WindowTimer:
             compile_s=warm_up.compile_s,
         )
 
-    def _finish_epoch(self) -> Generator[None, Trained, None]:
-        while self._feed.n_in_epoch < (self._feed.n_epoch_steps or 0):
+    def _finish_first_epoch(self) -> Generator[None, Trained, None]:
+        # Its queue filled while the first step was slow, so that its rest is no part of a whole
+        # epoch. From the second one on they may begin anywhere: each meets one border.
+        feed = self._feed
+        while feed.n_epochs < 2 and feed.n_in_epoch < (feed.n_epoch_steps or 0):
             yield
 
     # The timed part
@@ -197,23 +199,46 @@ class WindowTimer:
             if seconds > 2 * window.waits_s:
                 if blocks:
                     break
-                self._whole_epochs = True  # every block was cut by a border
+                self._whole_epochs = True  # no block came between two borders
                 self._timer.let_go()
-                yield from self._finish_epoch()
+                yield from self._finish_first_epoch()
             epoch = self._feed.n_epochs
             self._whole_epochs &= not self._feed.endless
+            yield from self._timer.begin()
             if self._whole_epochs:
                 n_steps, unit = self._epoch_steps(), self._feed.n_epoch_steps or 1
             else:
-                n_steps, unit = self._warmup.n_next, self._unit
-            block = yield from self._timer.in_flight(n_steps, unit)
+                n_steps, unit = fitting(self._warmup.n_next, self._unit, self._room()), self._unit
+            block = yield from self._timer.in_flight(n_steps or self._n_over_border(), unit)
             seconds += block.seconds
             if not self._whole_epochs and self._feed.n_epochs != epoch:
                 yield from self._refill(block)
-                continue
-            blocks.append(block)
-            self._emit("block", **vars(block))
+            elif n_steps:  # else no border came, where one was to be passed
+                blocks.append(block)
+                self._emit("block", **vars(block))
         return blocks
+
+    def _room(self) -> float:
+        """Steps that blocks may have before the epoch's border; inf if nobody knows where that is.
+
+        Towards an epoch's end the workers make nothing more, and steps that share the cores with
+        them get faster: that is left out, where it is shorter than a block and leaves room for one.
+        """
+        left, n_next = self._feed.n_left(), self._warmup.n_next
+        if self._feed.endless or left < 0:
+            return math.inf
+        n_rested = (self._feed.n_epoch_steps or 0) - self._n_refilled - self._n_prefetched
+        return left - self._n_prefetched if self._n_prefetched <= n_next <= n_rested else left
+
+    def _n_over_border(self) -> int:
+        """Steps until an epoch's border is passed, and has cost what it costs."""
+        n_left, n_after = self._feed.n_left(), min(ROUNDS * self._n_workers, self._most_left_out)
+        return int(n_left) + max(1, n_after)
+
+    @property
+    def _most_left_out(self) -> int:
+        """After a border: what is left of the epoch has room for a block."""
+        return (self._feed.n_epoch_steps or 0) - self._warmup.n_next
 
     def _rests(self) -> bool:
         return self._whole_epochs or rests(
@@ -232,17 +257,17 @@ class WindowTimer:
         self._timer.let_go()
         if not self._blocks and self._is_cut_up(waits=True):
             self._whole_epochs = True
-            yield from self._finish_epoch()
+            yield from self._finish_first_epoch()
             return
-        n_steps = yield from self._start.passed()
-        for _ in range(self._n_refilled - n_steps):
+        yield from self._start.passed(self._most_left_out)
+        for _ in range(min(self._n_refilled, self._most_left_out) - self._feed.n_in_epoch):
             yield
 
     def _is_cut_up(self, waits: bool) -> bool:
         """Whether an epoch has no room for two blocks between borders after which the loader waits.
 
-        Then three blocks take as many epochs at the least, and more where borders cut them. Epochs
-        that are longer than the window, or in which nothing would be heard for long, stay cut.
+        Then three blocks take as many epochs, of which much is left out. Epochs longer than the
+        window, or in which nothing would be heard for long, are not timed whole.
         """
         n_between = (self._feed.n_epoch_steps or 0) - (self._n_refilled if waits else 0)
         most_s = min(self._window.waits_s, self._window.silence_s / 4)

@@ -144,6 +144,7 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         feed,
         job.window,
         num_workers=n_workers,
+        persistent=n_workers > 0 and settings.persistent_workers,
         n_prefetched=n_workers * settings.prefetch_factor,
         n_held=n_held,
         emit=emit,

@@ -1,7 +1,13 @@
 """What an epoch's start costs in a script, whose epochs nobody can begin on purpose."""
 
 import pytest
+from small_job import workload
 from virtual import BATCH, Loader, ScriptFeed, World, measure, right, truth, wrong
+
+from hotlap import worker
+from hotlap.apply import apply
+from hotlap.job import Job
+from hotlap.settings import Settings
 
 
 def charged_in_each_epoch(found, loader):
@@ -107,3 +113,25 @@ def test_workers_that_start_anew_are_charged_in_each_epoch_behind_a_slow_first_s
 
     found = measure(*make(), n_epoch_steps=120, feed_of=ScriptFeed)
     assert found.samples_per_s == right(truth(make))
+
+
+class Asked(Exception):
+    """The window is not begun: only what it is told is looked at."""
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_workloads_window_knows_whether_its_workers_owe_batches_at_a_border(
+    monkeypatch, persistent
+):
+    told = {}
+
+    def timer(feed, window, **how):
+        told.update(how)
+        raise Asked
+
+    monkeypatch.setattr(worker, "WindowTimer", timer)
+    settings = Settings(num_workers=2, persistent_workers=persistent)
+    mine = workload()
+    with pytest.raises(Asked):
+        worker._time(Job(""), mine, apply(mine, settings), lambda event, **values: None)
+    assert told["persistent"] is persistent

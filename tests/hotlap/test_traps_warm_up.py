@@ -19,6 +19,7 @@ def test_compilation_in_the_first_step():
     "step_s",
     [
         lambda i: 0.05 + 0.3 * 0.9**i,  # an allocator and caches that still grow
+        lambda i: 0.05 + 0.3 * 0.9**i + 0.2 * (i == 12),  # and a step that stalls meanwhile
         lambda i: 1.0 if i in (0, 7, 14, 21) else 0.05,  # kernels chosen for a new shape
     ],
 )

@@ -84,6 +84,19 @@ def test_warm_up_ends_at_its_cap_and_says_so():
     assert not found.settled
 
 
+def test_a_block_that_is_slow_by_chance_does_not_prolong_the_warm_up():
+    # Blocks of 1, 1, 4, 16 and 38 steps; the fourth one is an eighth slower than all others.
+    class Uneven(World):
+        def step(self, batch):
+            self.now += 0.0135 if 6 <= self.n_steps < 22 else 0.012
+            self.n_steps += 1
+            return 1.0
+
+    world = Uneven()
+    found = measure(world, Loader(world, 0.0), n_epoch_steps=ENDLESS, until="warm")
+    assert [block.steps for block in found.warmup] == [1, 1, 4, 16, 38]
+
+
 def test_without_a_warm_up_the_first_step_is_left_out_all_the_same():
     world = World(0.1, first_step_s=3.0)
     found = measure(world, Loader(world, 0.0), Window(max_warmup_s=0.0), n_epoch_steps=ENDLESS)
@@ -181,6 +194,19 @@ def test_borders_that_cut_nearly_every_block_are_timed_with_them(workers, prefet
     assert found.epochs_in_blocks and found.samples_per_s == right(truth(make))
     window_s = world.now - found.warmup_s
     assert sum(block.seconds for block in found.blocks) > 0.6 * window_s
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_whole_epochs_begin_where_the_warm_up_ends_from_the_second_one_on(workers):
+    def make():
+        world = World(0.1, 20.0)
+        return world, Loader(world, 0.07, workers, 2, 7, start_s=0.4)
+
+    world, loader = make()
+    found = measure(world, loader, n_epoch_steps=7)
+    assert found.epochs_in_blocks and found.samples_per_s == right(truth(make))
+    last, first = found.warmup[-1], found.blocks[0]
+    assert last.at_step % 7 and first.at_step - first.steps == max(7, last.at_step)
 
 
 def test_borders_that_cost_nothing_leave_blocks_as_short_as_they_are():
