@@ -148,7 +148,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         ]
         known = {**facts, "unreached": unreached}
         knobs, dropped = search_spaces.active(wanted, known, config.numerics, base)
-        for line in [] if told else [*in_script, *search_spaces.unanswered(facts), *dropped]:
+        space_lines = [*search_spaces.searched(knobs), *dropped]
+        for line in [] if told else [*in_script, *search_spaces.unanswered(facts), *space_lines]:
             observer.note(line)
         if not knobs and not config.record:
             names = list(config.search_space)
