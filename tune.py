@@ -130,10 +130,10 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         own: dict[str, Any] = {}
         if script is not None:
             seen, scratch = facts.pop("script"), facts.pop("scratch")
-            found_in = (seen, scratch, config.override)
+            own = facts.pop("own_settings")
+            found_in = (seen, scratch, config.override, own)
             in_script = [] if told else reports.found_in_script(*found_in)
             fresh = facts.pop("fresh", False)  # facts of an earlier version have none
-            own = facts.pop("own_settings")
             base = lab.own_way(own, config.settings, fresh)
         versions = provenance.versions(facts)
         commit = provenance.git_commit(Path.cwd())
@@ -148,7 +148,8 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         ]
         known = {**facts, "unreached": unreached}
         knobs, dropped = search_spaces.active(wanted, known, config.numerics, base)
-        for line in [] if told else [*in_script, *search_spaces.unanswered(facts), *dropped]:
+        space_lines = [*search_spaces.searched(knobs), *dropped]
+        for line in [] if told else [*in_script, *search_spaces.unanswered(facts), *space_lines]:
             observer.note(line)
         if not knobs and not config.record:
             names = list(config.search_space)

@@ -136,7 +136,7 @@ def _not_there(config: TuneConfig, script: str, what: str, right: str, sources: 
         right, cure = "one script for a study: each has its own command", f"script={several[0]}"
     elif _is_module(config, script):
         right, cure = "a module is named with module=", f"module={script}"
-    elif close:
+    elif close and close != script:  # else it is there, but of another Python
         right, cure = f"did you mean '{close}'?", f"script={close}"
     else:
         cure = "script=<your script>"

@@ -20,6 +20,7 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from hotlap.notes import Note, one_line, tell
+from hotlap.same_numbers import same_numbers
 from hotlap.settings import Settings
 
 KERNELS: dict[str, dict[str, bool]] = {
@@ -194,12 +195,13 @@ def _twin(built: Optimizer, group: dict[str, Any], kernel: dict[str, bool]) -> O
     for twin in twins:
         twin.grad = torch.zeros_like(twin)
     devices = {device for device, _, _ in kinds if device.type == "cuda"}
-    with torch.random.fork_rng(devices):  # a step may draw numbers
+    with same_numbers(devices):  # a step may draw some
         one = type(built)(twins, **hyper)
         # A class's own step may read what only its groups say; a copy, which it may write to.
         more = {key: values[key] for key in given if key not in known and key != "params"}
         one.param_groups[0].update(copy.deepcopy(more))
-        one.step()
+        step: Any = type(one).step  # what torch puts round it calls hooks that are the script's
+        (step.__wrapped__ if getattr(step, "hooked", False) else step)(one)
     return one
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotlap.settings import AGAINST_DETERMINISM, NAMES
+from hotlap.settings import AGAINST_DETERMINISM, NAMES, Settings
 
 OWN = {
     "autocast": "an autocast of its own",
@@ -30,7 +30,10 @@ MUCH_BYTES = 1 << 20
 
 
 def found_in_script(
-    seen: Mapping[str, Any], scratch: Mapping[str, Any], override: Collection[str] = ()
+    seen: Mapping[str, Any],
+    scratch: Mapping[str, Any],
+    override: Collection[str] = (),
+    own_settings: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Sentences about loaders, model, optimizers and what the script decides itself.
 
@@ -38,13 +41,14 @@ def found_in_script(
         seen: hotlap.interpose.seen.Seen as plain data.
         scratch: `why_not`, `real` and `written_bytes` of hotlap.scratch.Scratch, and `trackers`.
         override: Settings that win even over what the script asks for.
+        own_settings: Those that the script has by itself (see hotlap/script/probe.py).
     """
     lines = [*_loaders(seen["loaders"])]
     roots = ", ".join(dict.fromkeys(root["name"] for root in seen["roots"]))
     optimizers = ", ".join(one["name"] for one in seen["optimizers"])
     lines.append(f"model {roots or 'not seen'}, optimizer {optimizers or 'not seen'}{_steps(seen)}")
     lines += _own(seen["own"], override)
-    if sets := _sets(seen, override):
+    if sets := [*_sets(seen, override), *_made_so(seen, own_settings or {})]:
         lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")
     if trackers := scratch.get("trackers"):  # facts of an earlier version have none
         lines.append(
@@ -82,6 +86,19 @@ def _sets(seen: Mapping[str, Any], override: Collection[str]) -> list[str]:
         f"{one['name']}={one['value']} ({_short(one['where'])})"
         for one in seen["sets"].values()
         if one["name"] in NAMES and one["name"] not in kept
+    ]
+
+
+def _made_so(seen: Mapping[str, Any], own_settings: Mapping[str, Any]) -> list[str]:
+    """What its training loader, model and optimizer have that is not PyTorch's default.
+
+    Not what it sets by a call, which is told with its place, nor what the loader's line says.
+    """
+    told = {*seen["sets"], "num_workers"}
+    return [
+        f"{name}={value}"
+        for name, value in own_settings.items()
+        if name not in told and value != getattr(Settings, name, value)
     ]
 
 

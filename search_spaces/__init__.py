@@ -1,6 +1,6 @@
 """What may be changed: knobs, the facts that bound them, and the way from a trial to Settings."""
 
-from search_spaces.active import active, nothing_left
+from search_spaces.active import active, nothing_left, searched
 from search_spaces.auto import shm_need_bytes
 from search_spaces.expert import expert
 from search_spaces.hardware import WORDS, machine_facts, words
@@ -24,6 +24,7 @@ __all__ = [
     "numerics_class",
     "params_of",
     "refusal",
+    "searched",
     "unanswered",
     "shm_need_bytes",
     "size",

@@ -87,6 +87,11 @@ def active(
     return list(kept.values()), [*(_gone(names, why) for why, names in gone.items()), *doubts]
 
 
+def searched(knobs: Collection[Knob]) -> list[str]:
+    """One line that names the knobs which are searched, if there are any."""
+    return [f"searched: {', '.join(knob.name for knob in knobs)}"] if knobs else []
+
+
 def nothing_left(knobs: Collection[str], dropped: Collection[str], numerics: str) -> str:
     """What to say where no knob is active, so that there is nothing but the baseline to measure.
 

@@ -51,6 +51,7 @@ def test_the_baseline_is_the_script_as_it_is(tmp_path, done):
     # What is not proven puts nothing in force: then there is no full run but its own.
     assert ("-m hotlap run --settings" in out) == bool(found.provenance["tuned"])
     assert "1 workers, trains" in out and "train.py:10" in out
+    assert out.count("searched: num_workers, prefetch_factor") == 1
     if not Path(folder / "facts.json").read_text().count('"why_not": ""'):
         return  # no scratch copies on this machine
     assert not (tmp_path / "checkpoint").exists()

@@ -1,4 +1,7 @@
-"""What is said when a script has ended: which imposed settings were not in force, and why."""
+"""What is said when a script has ended: which imposed settings were not in force, and why.
+
+And which of the flags and thread counts that it has set itself were overruled.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from hotlap.interpose.begin import active
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.reach import unreached
 from hotlap.interpose.say import say
+from hotlap.interpose.seen import Seen
 from hotlap.notes import Note
 
 
@@ -55,7 +59,7 @@ def is_helper() -> bool:
 
 
 def lines(imposed: Imposed, notes: Sequence[Note], said: Sequence[Note]) -> list[str]:
-    """One line for each imposed setting that was not in force somewhere."""
+    """One line for each imposed setting that was not in force somewhere, one for the overruled."""
     interposition = active()
     names = {note["setting"] for note in notes}
     later = interposition.notes if interposition else []
@@ -64,8 +68,20 @@ def lines(imposed: Imposed, notes: Sequence[Note], said: Sequence[Note]) -> list
     seen = interposition.seen if interposition else None
     told += [note for note in unreached(imposed, seen) if note["setting"] not in names]
     return [
-        f"{note['setting']} was not in force: {note['reason']}" for note in told if note not in said
+        *(f"{n['setting']} was not in force: {n['reason']}" for n in told if n not in said),
+        *(_overruled(imposed, seen) if seen else []),
     ]
+
+
+def _overruled(imposed: Imposed, seen: Seen) -> list[str]:
+    """One line for all that the script has set to another value than the one that is imposed."""
+    found = [
+        f"{one.name}={one.value} ({one.where})"
+        for one in seen.sets.values()
+        if one.overruled and one.value != imposed.value(one.name)
+    ]
+    were = "were" if found[1:] else "was"
+    return [f"the script's own {', '.join(found)} {were} overruled"] if found else []
 
 
 def _trained() -> bool:

@@ -20,6 +20,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from hotlap.errors import UserInputError
+from hotlap.interpose.console_script import why_not
 from hotlap.interpose.hidden import hidden
 
 
@@ -46,7 +47,7 @@ def found(word: str, as_module: str = "-m ") -> str:
         as_module: What is typed before a module's name on this command line.
 
     Raises:
-        UserInputError: There is no such file, or it is no Python.
+        UserInputError: There is no such file, it is no Python, or that of another environment.
     """
     path = Path(word)
     if path.is_dir():
@@ -62,11 +63,10 @@ def found(word: str, as_module: str = "-m ") -> str:
             "of that name; give a path, a console script's name, or "
             f"`{as_module}package.module`"
         )
-    with open(program, "rb") as file:
-        first = file.readline(256)
-    if not (first.startswith(b"#!") and b"python" in first):
+    if why := why_not(program):
         raise UserInputError(
-            f"{program} is no Python program; give a Python script, or `{as_module}package.module`"
+            f"{program} {why}; give a Python script, `{as_module}package.module`, or a path, which "
+            "this Python runs whatever its first line says"
         )
     return program
 

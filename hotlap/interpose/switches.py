@@ -1,7 +1,8 @@
 """Backend flags and threads: imposed at the start, kept when the script sets them again.
 
-What the script sets is heard: the report says so, and whether it was overruled. One thing it asks
-for is left to it, determinism: then the imposed cuDNN settings give way.
+What the script sets is heard: the probe's report says so, and the last words of a full run what of
+it was overruled. One thing it asks for is left to it, determinism: then the imposed cuDNN settings
+give way.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class Switches:
         self._guard(
             patches, torch, "set_deterministic_debug_mode", "deterministic", _asks_for_determinism
         )
-        for switch in SDPA_SWITCHES.values():
-            self._guard(patches, torch.backends.cuda, switch.__name__, "sdpa_backend")
+        for kernel, switch in SDPA_SWITCHES.items():
+            meant = functools.partial(_one_of_several, kernel)
+            self._guard(patches, torch.backends.cuda, switch.__name__, "sdpa_backend", meant)
         cudnn = type(torch.backends.cudnn)
         for attribute, setting in CUDNN.items():
             plain = vars(cudnn).get(attribute)
@@ -131,8 +133,9 @@ class Switches:
                 if name not in self._released:
                     tell(self._notes, name, f"the script asks for determinism ({where})")
                     self._released.add(name)
-                    before = self._seen.sets.get(name)
-                    value = self._before[name] if before is None else before.value
+                    value = self._before[name]
+                    if (before := self._seen.sets.get(name)) is not None:
+                        value, before.overruled = before.value, False
                     setattr(torch.backends.cudnn, name.removeprefix("cudnn_"), value)
 
 
@@ -166,3 +169,8 @@ def _matmul_precision(name: str, value: Any) -> str:
     """What a switch of torch.backends.cuda.matmul means as float32_matmul_precision."""
     tf32 = bool(value) if name == "allow_tf32" else value == "tf32"
     return "high" if tf32 else "highest"
+
+
+def _one_of_several(kernel: str, on: Any) -> str:
+    """What a switch of one attention kernel means: words, which are no value of the setting."""
+    return f"{kernel} {'on' if on else 'off'}"

@@ -6,11 +6,13 @@ so the loader is asked and not the batch, wherever it knows.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from torch.utils.data import BatchSampler
 
 from hotlap.errors import InvalidTrial
+from hotlap.same_numbers import same_numbers
 from hotlap.workload import count
 
 
@@ -53,11 +55,12 @@ warn of each batch more. Only the script may have asked."""
 
 
 def length(sized: Any) -> int | None:
-    """`len(sized)`, None if it has none."""
+    """`len(sized)`, None if it has none; all random numbers stay as they are without that."""
     held = getattr(sized, "__dict__", {})
     before = held.get(ASKED)
     try:
-        return len(sized)
+        with contextlib.nullcontext() if _is_torchs(sized) else same_numbers():
+            return len(sized)
     except Exception:
         # A stream has none, and what wraps one may find that out by asking it. Whoever really needs
         # the length, the script, meets the same error itself.
@@ -65,3 +68,10 @@ def length(sized: Any) -> int | None:
     finally:
         if ASKED in held:
             held[ASKED] = before
+
+
+def _is_torchs(sized: Any) -> bool:
+    """Whether torch's own classes alone say how long it is: another may draw its order for that."""
+    module = getattr(getattr(type(sized), "__len__", None), "__module__", None) or ""
+    parts = (getattr(sized, name, None) for name in ("batch_sampler", "sampler"))
+    return module.startswith("torch.") and all(part is None or _is_torchs(part) for part in parts)

@@ -88,6 +88,17 @@ def test_what_stays_as_the_script_has_it_is_not_told_as_something_that_trials_ov
     assert "its baseline" not in lines(seen)
 
 
+def test_what_the_script_s_own_objects_have_is_named_as_its_baseline(seen):
+    seen.sets = {"intraop_threads": SetSeen("intraop_threads", 4, "/a/train.py:5")}
+    own = {"num_workers": 2, "prefetch_factor": 2, "persistent_workers": True, "pin_memory": True}
+    own |= {"memory_format": "channels_last", "optimizer_kernel": "fused", "intraop_threads": 4}
+    assert found_in_script(seen.to_dict(), COPY, own_settings=own)[-1] == (
+        "in the script: it sets intraop_threads=4 (train.py:5), persistent_workers=True, "
+        "pin_memory=True, memory_format=channels_last, optimizer_kernel=fused: its baseline, which "
+        "trials may overrule"
+    )
+
+
 @pytest.mark.parametrize(
     ("scratch", "text"),
     [

@@ -4,7 +4,7 @@ import pytest
 
 from hotlap.errors import UserInputError
 from hotlap.settings import Settings
-from search_spaces.active import active, nothing_left
+from search_spaces.active import active, nothing_left, searched
 from search_spaces.knob import Knob
 
 CPU = {
@@ -27,6 +27,12 @@ def test_a_missing_fact_drops_the_knob_with_one_line_that_names_it() -> None:
     assert dropped == [
         "pin_memory is not searched: it works only where the workload runs on a CUDA device"
     ]
+
+
+def test_what_is_searched_is_named_in_one_line() -> None:
+    knobs = [knob("prefetch_factor", [2, 4]), knob("num_workers", [0, 2])]
+    assert searched(knobs) == ["searched: prefetch_factor, num_workers"]
+    assert searched([]) == []
 
 
 def test_a_missing_fact_of_a_choice_drops_only_the_choice() -> None:

@@ -1,15 +1,27 @@
 """Scripts in processes of their own, plain and under `hotlap run`."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hotlap.job import Window
 from tests.conftest import ROOT
+from tests.hotlap.script.conftest import Scripts
 
 EXAMPLES = ROOT / "examples"
+
+WATCHED = """\
+settings: {num_workers: 1, persistent_workers: true}
+provenance: {tuned: [memory_format, amp, compile_mode, optimizer_kernel]}
+"""
+"""Kept workers; and what the script has by itself, so that its model and optimizer are watched."""
+
+ENDLESS = Window(max_s=1e6, min_s=1e6, block_s=1e-3)
+"""A trial in which the script goes on to its own end."""
 
 
 class Runs:
@@ -62,6 +74,17 @@ def said(done):
 def lines(done):
     """The lines on standard error, less what a CPU without bf16 is told of amp=bf16."""
     return [line for line in done.stderr.splitlines() if "ask for amp=bf16" not in line]
+
+
+def losses(text):
+    """The lines that have a number to the bit."""
+    return [line for line in text.splitlines() if re.search(r"\b0x[01]\.", line)]
+
+
+@pytest.fixture
+def scripts(runner, tmp_path):
+    """Jobs on scripts."""
+    return Scripts(runner, tmp_path)
 
 
 @pytest.fixture

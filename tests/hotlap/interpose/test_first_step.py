@@ -73,12 +73,21 @@ def test_the_device_of_an_optimizer_that_keeps_some_parameters_in_host_memory(ru
     )
 
 
-@pytest.mark.parametrize("closes", ["pass", "sys.stderr = None", "sys.stderr.close()"])
+@pytest.mark.parametrize("closes", ["sys.stderr = None", "sys.stderr.close()"])
 def test_the_last_words_of_a_script_without_standard_error_go_nowhere(runs, closes):
     runs.file("train.py", f"import sys\nimport torch\n{closes}\nprint('done')\n")
     done = runs.hotlap("settings: {num_workers: 2}\n", "train.py")
     assert (done.returncode, done.stdout) == (0, "done\n")
-    assert closes != "pass" or "num_workers was not in force" in done.stderr
+
+
+def test_the_last_words_name_what_was_not_in_force_and_what_was_overruled(runs):
+    sets = 2 * "torch.backends.cudnn.benchmark = False\n" + "torch.set_num_threads(1)\n"
+    runs.file("train.py", f"import torch\n{sets}")
+    text = "settings: {num_workers: 2, cudnn_benchmark: true, intraop_threads: 1}\n"
+    lost, overruled = runs.hotlap(text, "train.py").stderr.splitlines()
+    assert "num_workers was not in force" in lost
+    assert overruled.startswith("hotlap: the script's own cudnn_benchmark=False (")
+    assert overruled.endswith("train.py:3) was overruled")  # the threads are what it wanted
 
 
 def test_one_that_never_trains_says_nothing_of_it(runs):

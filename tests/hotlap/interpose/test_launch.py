@@ -2,12 +2,15 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from hotlap.errors import UserInputError
+from hotlap.interpose.launch import found
 from tests.hotlap.interpose.conftest import said
 
 NOTHING = "settings: {}\n"
@@ -62,12 +65,61 @@ def test_a_module_of_a_package_runs_with_its_relative_imports(runs, name):
     assert "while imported" in done.stdout and "__main__" in done.stdout
 
 
-def test_an_installed_program_is_found_by_its_name(runs):
-    program = runs.file("bin/my-train", f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\n")
-    program.chmod(0o755)
-    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    done = runs.hotlap(NOTHING, "my-train", "--lr", "0.1", env={"PATH": path})
+FIRST_LINES = [
+    "#!{}\n",
+    "#!/bin/sh\n'''exec' \"{}\" \"$0\" \"$@\"\n' '''\n",  # pip, where the path has a space
+    "#!/bin/sh\n'''exec' {} \"$0\" \"$@\"\n' '''\n",  # and where it is too long
+    "#!/bin/sh\n'''exec' '{}' \"$0\" \"$@\"\n' '''\n",  # uv
+]
+
+
+@pytest.fixture
+def program(runs, monkeypatch):
+    """Makes a program on the search path, which begins with these lines."""
+    monkeypatch.setenv("PATH", f"{runs.folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+    def program(first_lines):
+        path = runs.file("bin/my-train", f"{first_lines}import sys\nprint(sys.argv[1:])\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return program
+
+
+@pytest.mark.parametrize("first_lines", FIRST_LINES[:2])
+def test_an_installed_program_is_found_by_its_name(runs, program, first_lines):
+    program(first_lines.format(sys.executable))
+    done = runs.hotlap(NOTHING, "my-train", "--lr", "0.1", env={"PATH": os.environ["PATH"]})
     assert (done.returncode, done.stdout) == (0, "['--lr', '0.1']\n"), done.stderr
+
+
+@pytest.mark.parametrize("first_lines", FIRST_LINES)
+def test_a_program_of_another_environment_is_told_by_its_python(runs, program, first_lines):
+    path = program(first_lines.format(sys.executable))
+    assert found("my-train") == path
+    # In a virtual environment it is a link, to the very one perhaps to which this one is a link.
+    other = runs.file("other/bin/python3", "")
+    other.unlink()
+    other.symlink_to(os.path.realpath(sys.executable))
+    runs.file("other/pyvenv.cfg", "")
+    program(first_lines.format(other))
+    with pytest.raises(UserInputError, match=re.escape(f"another Python ({other})")):
+        found("my-train")
+    assert found(path) == path
+
+
+def test_a_program_of_whatever_environment_there_is_or_of_that_around_it(
+    runs, program, monkeypatch
+):
+    path = program("#!/usr/bin/env python3\n")
+    assert found("my-train") == path
+    here = '"$(dirname -- "$(realpath -- "$0")")"/\'python3\''  # as uv writes it
+    program(FIRST_LINES[2].format(here))
+    python = f"{runs.folder.resolve()}/bin/python3"
+    with pytest.raises(UserInputError, match=re.escape(f"another Python ({python})")):
+        found("my-train")
+    monkeypatch.setattr(sys, "executable", python)
+    assert found("my-train") == path
 
 
 @pytest.mark.parametrize(

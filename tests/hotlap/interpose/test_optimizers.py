@@ -2,10 +2,13 @@
 
 import copy
 import io
+import random
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from hotlap.interpose.reach import reach
 from tests.hotlap.interpose.nets import train
@@ -178,6 +181,14 @@ class Layered(torch.optim.AdamW):
             group["lr"] = lr
 
 
+class Drawing(torch.optim.SGD):
+    """Draws from every generator there is."""
+
+    def step(self, closure=None):
+        random.random(), np.random.rand(), torch.rand(1)
+        super().step(closure)
+
+
 class Registered(torch.optim.SGD):
     """Its step knows only parameters that it was told of after its making."""
 
@@ -211,6 +222,22 @@ def test_a_step_that_reads_keys_of_its_own_groups_is_tried_and_nothing_changes(i
         assert ours["foreach"] is (False if imposed else None)
     assert {"for_loop", "foreach"} <= set(interposition.seen.optimizers[0].kernels)
     assert interposition.notes == []
+
+
+def test_what_is_tried_on_strangers_draws_no_number_and_calls_no_hook_of_the_script(interpose):
+    def drawn(kind):
+        random.seed(0), np.random.seed(0)
+        _, optimizer = trained(kind)
+        return (random.random(), np.random.rand(), torch.rand(1).item()), optimizer
+
+    plain, _ = drawn(Drawing)
+    interpose(observe=True, optimizer_kernel="foreach")
+    assert drawn(Drawing)[0] == plain
+    stepped = []
+    own = register_optimizer_step_post_hook(lambda one, args, kwargs: stepped.append(one))
+    _, optimizer = drawn(torch.optim.SGD)
+    own.remove()
+    assert stepped == [optimizer] * 2
 
 
 def test_a_step_that_cannot_be_tried_on_strangers_is_no_error_of_the_script(interpose):

@@ -2,6 +2,7 @@
 
 import json
 import runpy
+from importlib.util import find_spec
 
 import pytest
 
@@ -61,6 +62,24 @@ def test_each_kind_of_script_is_seen_as_it_is(
     assert lost(seen) == unreachable
     assert seen.own == {} and seen.sets == {}
     assert all("foreach" in optimizer.kernels for optimizer in seen.optimizers)
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+def test_hugging_face_s_trainer_is_seen_as_it_is(scripts):
+    facts = scripts.facts(target=str(EXAMPLES / "hf_trainer.py"), timeout_s=250)
+    seen = facts["script"]
+    (loader,) = seen["loaders"]  # the one that Trainer makes and the one that accelerate makes
+    assert (loader["dataset"], loader["batch_size"], loader["sampler"]) == (
+        "Rows",
+        8,
+        "RandomSampler",
+    )
+    assert "hf_trainer.py:" in loader["where"] and loader["n_steps"] >= 6
+    assert [root["name"] for root in seen["roots"]] == ["BertForSequenceClassification"]
+    assert [optimizer["name"] for optimizer in seen["optimizers"]] == ["AdamW"]
+    assert (seen["own"], seen["sets"]) == ({}, {})
+    assert facts["unreached"].keys() - NOT_OURS.keys() == {"memory_format"}
+    assert facts["batch_size"] == 8 and facts["n_epoch_steps"] == 16
 
 
 def test_a_batch_size_and_the_place_of_each_loader_are_seen(interpose, monkeypatch):

@@ -98,6 +98,7 @@ def test_a_script_that_asks_for_determinism_gets_its_own_cudnn_flags_back(interp
         torch.use_deterministic_algorithms(True)
     assert not torch.backends.cudnn.benchmark and not torch.backends.cudnn.allow_tf32
     assert "asks for determinism" in interposition.notes[-1]["reason"]
+    assert not any(one.overruled for one in interposition.seen.sets.values())
     torch.backends.cudnn.benchmark = True  # from now on it is the script's again
     assert torch.backends.cudnn.benchmark
 
@@ -111,8 +112,9 @@ def test_override_keeps_a_flag_against_determinism(interpose):
 def test_an_imposed_attention_kernel_holds_and_contexts_of_torch_still_work(interpose):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    interpose(sdpa_backend="math")
+    seen = interpose(sdpa_backend="math").seen
     torch.backends.cuda.enable_flash_sdp(True)
+    assert seen.sets["sdpa_backend"].value == "flash on"
     assert not torch.backends.cuda.flash_sdp_enabled()
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         assert torch.backends.cuda.flash_sdp_enabled()

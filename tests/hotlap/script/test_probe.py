@@ -1,7 +1,12 @@
 """Facts of scripts, found while they train."""
 
 import pytest
+import torch
+from torch.nn import functional
 
+from hotlap.interpose.patches import Patches
+from hotlap.script.attention import Attention
+from reports import found_in_script
 from tests.hotlap.script.script_texts import TRAINING
 
 
@@ -86,6 +91,17 @@ train(100)
     assert {"math", "flash"} <= set(facts["sdpa_backends_float32"])
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+def test_a_model_in_torchscript_calls_torchs_own_attention():
+    def attend(q: torch.Tensor) -> torch.Tensor:
+        return functional.scaled_dot_product_attention(q, q, q)
+
+    patches = Patches()
+    Attention(patches)
+    assert "aten::scaled_dot_product_attention" in str(torch.jit.script(attend).graph)
+    patches.undo()
+
+
 def test_its_own_layout_and_tf32_are_its_baseline(scripts):
     text = """
     import numpy as np, torch
@@ -93,18 +109,23 @@ def test_its_own_layout_and_tf32_are_its_baseline(scripts):
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = False
     rows = TensorDataset(torch.randn(64, 3, 8, 8))
-    loader = DataLoader(rows, batch_size=8, num_workers=np.int64(1), persistent_workers=1)
+    kept = {"num_workers": np.int64(1), "persistent_workers": 1}
+    loader = DataLoader(rows, batch_size=8, pin_memory=True, **kept)
     model = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
     for epoch in range(100):
         for (x,) in loader:
             model(x).mean().backward()
             optimizer.step()
     """
-    own = scripts.facts(text)["own_settings"]
+    facts = scripts.facts(text)
+    own = facts["own_settings"]
     assert (own["float32_matmul_precision"], own["cudnn_allow_tf32"]) == ("high", False)
     assert own["memory_format"] == "channels_last"
     assert (own["num_workers"], own["persistent_workers"]) == (1, True)
+    told = " ".join(found_in_script(facts["script"], facts["scratch"], (), own))
+    for words in ("pin_memory=True", "memory_format=channels_last", "optimizer_kernel=fused"):
+        assert words in told
 
 
 def test_what_the_probe_makes_itself_is_not_the_script_s(scripts):

@@ -1,5 +1,8 @@
 """How many batches and samples a pass has, and that asking for it changes nothing."""
 
+import random
+
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SubsetRandomSampler
@@ -25,6 +28,35 @@ class Refuses:
 
     def __len__(self):
         raise self.error
+
+
+class Counts:
+    """Draws its order to know how long that is."""
+
+    def __init__(self, size=None):
+        self.size = size
+
+    def __iter__(self):
+        random.random(), np.random.rand()
+        order = torch.randperm(8)
+        return iter((order if self.size is None else order.view(-1, self.size)).tolist())
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+
+@pytest.mark.parametrize(
+    "way", [{"batch_sampler": Counts(4)}, {"batch_size": 4, "sampler": Counts()}]
+)
+def test_asking_for_a_length_that_is_drawn_leaves_the_random_numbers_as_they_are(way):
+    def numbers():
+        return torch.get_rng_state().tolist(), random.getstate(), repr(np.random.get_state())
+
+    before, loader = numbers(), DataLoader(list(range(8)), **way)
+    assert PassSize(loader).n_batches == length(loader) == 2
+    assert numbers() == before
+    len(loader)
+    assert numbers() != before
 
 
 def test_asking_a_stream_for_its_length_warns_nobody_of_batches_beyond_it():
