@@ -238,3 +238,10 @@ def test_memory_that_grows_at_each_step_is_found(scripts):
     found = {growth.what: growth for growth in growths(measured, 10**7, Limits(host_bytes=1 << 33))}
     assert "host memory grows by" in found["host_bytes"].sentence
     assert found["host_bytes"].per_step == pytest.approx(1 << 18, rel=0.2)
+
+
+def test_memory_that_grows_in_a_script_of_300_steps_is_found(scripts):
+    text = GROWS.replace("while True", "for _ in range(300)")
+    measured = ok(scripts.run(text, window=Window(block_s=10)))
+    (found,) = growths(measured, 10**7, Limits(host_bytes=1 << 33))
+    assert found.what == "host_bytes" and found.per_step == pytest.approx(1 << 18, rel=0.3)
