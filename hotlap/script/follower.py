@@ -142,8 +142,8 @@ def no_step(seen: Seen) -> str:
         return (
             "the script ended and no torch.optim optimizer was seen: hotlap tells training by its "
             "steps. Either it updates its parameters by itself (look for an option of the script "
-            "that takes an optimizer), or it trains in processes that it starts by itself (for "
-            "torchrun see docs/scripts.md)"
+            "that takes an optimizer), or it trains in processes that it starts by itself "
+            "(mp.spawn, accelerate launch, deepspeed: see docs/scripts.md)"
         )
     return (
         "the script ended without one optimizer step; does it train with these arguments, and in "

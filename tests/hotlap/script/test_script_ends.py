@@ -69,6 +69,13 @@ def test_one_that_ends_too_soon_is_told_so(scripts):
     assert "ended after 2 optimizer steps" in found.reason
 
 
+def test_one_that_begins_anew_in_its_own_place_ends_there(scripts):
+    text = "import os, sys\nos.execv(sys.executable, [sys.executable, *sys.argv])\n"
+    found = scripts.run(text)
+    assert found.outcome == "invalid"
+    assert "the script becomes " in found.reason and "PYTHONHASHSEED=0" in found.reason
+
+
 def test_what_a_script_says_of_its_wrong_arguments_is_shown(scripts):
     text = "import argparse\nargparse.ArgumentParser(prog='mine').parse_args()"
     found = scripts.run(text, args=["--no-such"])
