@@ -114,6 +114,7 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
         code, cause = stop.code, stop.__context__
     # As Python does at its end: the pools of concurrent.futures are told before all are waited for.
     threading._shutdown()  # type: ignore[attr-defined]
+    ending.leave_to_another(code)
     if ending.raised is not None:
         ending.fail(ending.raised)
     if code:

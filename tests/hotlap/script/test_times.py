@@ -31,6 +31,8 @@ class Ended(Exception):
 
 
 class Ending:
+    is_forked = False
+
     def guard(self, action):
         action()
 
