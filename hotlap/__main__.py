@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 from hotlap.errors import UserInputError
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
+from hotlap.interpose.anew import ADVICE, hear_anew
 from hotlap.interpose.last_words import tell_at_end
 from hotlap.interpose.launch import Script, found, launch
 from hotlap.interpose.restart import missing, restart
+from hotlap.interpose.say import say
 from hotlap.machine import cpu_facts
 from hotlap.notes import Note
 
@@ -86,6 +88,13 @@ def run(words: list[str]) -> None:
         tell_elsewhere(frozen, imposed, cpu)
 
     begin(imposed, installed, watch=False)
+    if imposed.names:
+        hear_anew(
+            lambda program: say(
+                f"the script becomes {program} now (os.exec), where nothing of {path} is in force: "
+                f"{ADVICE}, or put hotlap.autotune at its top"
+            )
+        )
     launch(script, lambda: tell_at_end(imposed, notes, path))
 
 

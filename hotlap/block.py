@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LOADER_BOUND = 0.02
+"""Above this share of waiting the loader matters: where its queue has run empty, steps wait."""
+
+JITTER = 2
+"""By so many batches a full queue at rest goes up and down, looked at a whole round of workers
+apart."""
+
 
 @dataclass(frozen=True)
 class Block:
-    """A timed piece of training: a whole multiple of `num_workers` steps.
+    """A timed piece of training: a whole multiple of `num_workers` steps, unless it ended there.
 
     Attributes:
         steps: Optimizer updates.

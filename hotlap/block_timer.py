@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hotlap.errors import Diverged, InvalidTrial
@@ -47,6 +48,22 @@ waits until the device comes there, and gives the loss in host memory."""
 
 Trained = tuple[int, Any]
 """One step done: the samples of its batch, and the loss, not synchronized, or None."""
+
+
+class TrainingEnded(Exception):
+    """Thrown in where a step is asked for: there is none any more.
+
+    Args:
+        at_s: The clock when the last one was done.
+
+    Attributes:
+        block: What was done of the block that was open; None if there is nothing of one.
+    """
+
+    def __init__(self, at_s: float) -> None:
+        super().__init__()
+        self.at_s = at_s
+        self.block: Block | None = None
 
 
 class Border(NamedTuple):
@@ -182,11 +199,19 @@ class BlockTimer:
         feed = self._feed
         n_samples, loss = begin.n_samples, begin.queued
         overdue = begin.at_s + OVERDUE * self._block_s
-        for done in range(first, last + 1):
-            n, loss = yield
-            n_samples += n
-            if feed.now > overdue and done % unit == 0:
-                return done, n_samples, loss
+        done = first
+        try:
+            for done in range(first, last + 1):
+                n, loss = yield
+                n_samples += n
+                if feed.now > overdue and done % unit == 0:
+                    return done, n_samples, loss
+        except TrainingEnded as ended:
+            if done > 1 and ended.at_s > begin.at_s:
+                end = Border(ended.at_s, feed.wait_s, loss, stalled_s=feed.stalled_s())
+                block = self._block(done - 1, n_samples, begin, end, feed.n_taken)
+                ended.block = replace(block, n_ready=None)  # the queue has filled since then
+            raise
         return last, n_samples, loss
 
     def _queue_behind(self, passed: Callable[[], Any]) -> Generator[None, Trained, Border]:

@@ -44,8 +44,15 @@ DEPTH = 4
 """Datasets within datasets (a subset, a wrapper) are looked into so deep."""
 
 
-def data_facts(workload: Workload, loader: DataLoader[Any]) -> dict[str, Any]:
+def data_facts(
+    workload: Workload, loader: DataLoader[Any], may_have_workers: bool = True
+) -> dict[str, Any]:
     """The facts of a dataset that is read by `loader`, as data that JSON can hold.
+
+    Args:
+        workload: Has the dataset.
+        loader: Reads it.
+        may_have_workers: Whether workers may be started to see what they give of a stream.
 
     Returns:
         - `stream_sharing`: "shared" if workers give a stream's samples once, "repeated" if each
@@ -55,8 +62,9 @@ def data_facts(workload: Workload, loader: DataLoader[Any]) -> dict[str, Any]:
         - `fixed_order`: why the order of batches means something, or ""
     """
     stream = isinstance(workload.dataset, IterableDataset)
+    sharing = stream_sharing(workload) if stream and may_have_workers else "unknown"
     return {
-        "stream_sharing": stream_sharing(workload) if stream else "",
+        "stream_sharing": sharing if stream else "",
         "dataset_changes": dataset_changes(loader),
         "own_generator": own_generator(workload.dataset),
         "fixed_order": _fixed_order(workload, stream),

@@ -15,18 +15,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hotlap.block import Block
+from hotlap.block import JITTER, LOADER_BOUND, Block
+from hotlap.ended_early import N_FIRST, EndedEarly
 
-__all__ = ["Block", "Measurement", "Rate", "Ratio", "steady_rate", "t_quantile"]
+__all__ = [
+    "JITTER",
+    "LOADER_BOUND",
+    "Block",
+    "Measurement",
+    "Rate",
+    "Ratio",
+    "steady_rate",
+    "t_quantile",
+]
 
 TRIM = 0.2
-
-LOADER_BOUND = 0.02
-"""Above this share of waiting the loader matters: where its queue has run empty, steps wait."""
-
-JITTER = 2
-"""By so many batches a full queue at rest goes up and down, looked at a whole round of workers
-apart."""
 
 FEW_STEPS = 4
 """With fewer steps for each worker than that, a change of the queue's length is chance."""
@@ -100,7 +103,7 @@ class Measurement:
         gpu: Means of the GPU watch's counters while the window ran, and what others held on the GPU
             before the trial (runners/gpu_watch.py); absent ones are missing.
         notes: Settings that could not be put in force: {"setting":, "reason":}.
-        settled: False if warm-up ended by its cap.
+        settled: False if warm-up ended by its cap, or with the training itself.
         tokens_per_sample: Tokens in a sample, None where that makes no sense.
         num_workers: Loader workers of the trial.
         side: "both" if it trained, "loader" or "compute" if it drove one side alone.
@@ -137,7 +140,16 @@ class Measurement:
         """
         rate = steady_rate(self.blocks)
         made = self._made_share
+        if (early := self.ended_early) is not None:
+            made = early.made_share * early.samples_per_s / rate.value
         return rate if made == 1.0 else Rate(rate.value * made, rate.low * made, rate.high * made)
+
+    @property
+    def ended_early(self) -> EndedEarly | None:
+        """The window as a part of the warm-up, if training ended there by itself; else None."""
+        if self.settled or not self.blocks or self.blocks[:1] != self.warmup[N_FIRST:][:1]:
+            return None
+        return EndedEarly.of(self.warmup, self.n_epoch_steps)
 
     @property
     def _made_share(self) -> float:

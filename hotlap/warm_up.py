@@ -38,8 +38,8 @@ class WarmUp:
 
     Args:
         block_s: About how long a block is to be.
-        unit: Blocks are whole multiples of so many steps, but for the first two, and for the third
-            where steps take long by themselves.
+        unit: Blocks are whole multiples of so many steps, but for the first two, for the third
+            where steps take long by themselves, and for one with which training ends.
         n_prefetched: Batches that may have been fetched before the first step ended.
 
     Attributes:

@@ -16,12 +16,14 @@ What keeps the number honest (each rule has a test):
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Generator
 from typing import Any
 
-from hotlap.block_timer import BlockTimer, Mark, Trained
+from hotlap.block_timer import BlockTimer, Mark, Trained, TrainingEnded
+from hotlap.ended_early import EndedEarly
 from hotlap.epoch_start import ROUNDS, EpochStart, Steady
 from hotlap.feed import Clock, Feed, FeedState
 from hotlap.fitting import fitting
@@ -103,7 +105,7 @@ class WindowTimer:
             max_s=window.waits_s,
             pause=pause,
         )
-        self._whole_epochs = self._settled = False
+        self._whole_epochs = self._settled = self._is_warm = False
         self._blocks: list[Block] = []
 
     def run(self) -> Generator[None, Trained, list[Block]]:
@@ -116,7 +118,12 @@ class WindowTimer:
             Diverged: The loss is not finite at a block's end.
             InvalidTrial: The loader gives no batch.
         """
+        self._running = self._run()
+        return self._running
+
+    def _run(self) -> Generator[None, Trained, list[Block]]:
         yield from self._warm_up()
+        self._is_warm = True
         blocks = yield from self._time()
         start_s = 0.0
         if not self._whole_epochs:
@@ -124,28 +131,52 @@ class WindowTimer:
         self._timed(start_s)
         return blocks
 
-    def cut_short(self) -> bool:
+    def cut_short(self, at_s: float | None = None) -> bool:
         """Training has ended by itself: let the blocks so far be the window, if there are any.
 
-        Of a script that ended within the warm-up the blocks after the first two count, which stand
-        for the first steps: better a rate with a doubt than none.
+        If it has ended in the warm-up, all after its first two steps counts: better a rate with a
+        doubt than none.
+
+        Args:
+            at_s: The clock when the last step was done; None if a device may still be at work, and
+                then the block that is open is thrown away.
+
+        Raises:
+            Diverged: The loss is not finite at the end.
+            InvalidTrial: Each batch that would count was ready before.
         """
-        if not self._blocks:
-            self._whole_epochs = False  # no block of the warm-up is one
-            self._emit("warm", warmup_s=0.0, reason="ended", compile_s=self._warmup.compile_s)
-            for block in self._warmup.blocks[2:]:
-                self._blocks.append(block)
-                self._emit("block", **vars(block))
         if self._blocks:
             self._timed(0.0 if self._whole_epochs else self._start.shown_s(self._steady()))
-        return bool(self._blocks)
+            return True
+        if at_s is not None and not self._is_warm:
+            self._end_open_block(at_s)
+        early = EndedEarly.of(self._warmup.blocks, self._feed.n_epoch_steps)
+        if early is None:
+            return False
+        early.require_a_pace(self._n_workers, self._n_prefetched)
+        self._whole_epochs = False  # no block of the warm-up is one
+        self._emit("warm", warmup_s=0.0, reason="ended", compile_s=self._warmup.compile_s)
+        for block in early.blocks:
+            self._blocks.append(block)
+            self._emit("block", **vars(block))
+        self._timed(early.start_s(self._start, self._steady()), early.n_borders > 0)
+        return True
 
-    def _timed(self, epoch_start_s: float) -> None:
+    def _end_open_block(self, at_s: float) -> None:
+        ended = TrainingEnded(at_s)
+        with contextlib.suppress(TrainingEnded):
+            self._running.throw(ended)
+        if ended.block is not None:
+            self._warmup.add(ended.block)
+            self._emit("warmup", **vars(ended.block))
+
+    def _timed(self, epoch_start_s: float, met_border: bool = False) -> None:
+        vague = not met_border and self._start.is_vague(self._steady())
         self._emit(
             "timed",
             compile_s=self._warmup.compile_s,
             epoch_start_s=epoch_start_s,
-            epoch_start_known=self._whole_epochs or not self._start.is_vague(self._steady()),
+            epoch_start_known=self._whole_epochs or not vague,
             epochs_in_blocks=self._whole_epochs,
             n_epoch_steps=self._feed.n_epoch_steps,
         )

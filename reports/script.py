@@ -47,6 +47,11 @@ def found_in_script(
     roots = ", ".join(dict.fromkeys(root["name"] for root in seen["roots"]))
     optimizers = ", ".join(one["name"] for one in seen["optimizers"])
     lines.append(f"model {roots or 'not seen'}, optimizer {optimizers or 'not seen'}{_steps(seen)}")
+    if place := seen["own"].get("process"):
+        lines.append(
+            f"it trains in a process that it forks ({_short(place)}); where several do, the first "
+            "one that steps is timed alone, beside the others"
+        )
     lines += _own(seen["own"], override)
     if sets := [*_sets(seen, override), *_made_so(seen, own_settings or {})]:
         lines.append(f"it sets {', '.join(sets)}: its baseline, which trials may overrule")

@@ -48,8 +48,9 @@ def too_silent(job: Job, events: Collection[str], silent_s: float) -> str:
     if job.script is not None and "training" not in events:
         return (
             f"no training was seen {within} of the script's start: {compiles}"
-            f"{'or ' if compiles else ''}no torch.optim optimizer stepped in its process {LOG}; "
-            f"if it only takes longer, {longer}"
+            f"{'or ' if compiles else ''}no torch.optim optimizer stepped in its process {LOG}, or "
+            "it trains in processes that it starts by itself (mp.spawn, accelerate launch, "
+            f"deepspeed: see docs/scripts.md); if it only takes longer, {longer}"
         )
     if job.script is not None:
         return (

@@ -7,7 +7,8 @@ the trial holds at its end, and the slope is carried on to the full run's steps.
 Not all that goes up is growth. Memory is first touched, caches fill, an allocator takes a large
 piece at once: all of these come to an end. Growth is told from them by Theil and Sen's slope, the
 median over all pairs of blocks (Sen, Journal of the American Statistical Association 63, 1968),
-which has to be positive beyond doubt, in both halves, and in the later one not much less.
+which has to be positive beyond doubt, in both halves, and in the later one not much less. A script
+that ended in its warm-up has few blocks, and more is asked of these (`FEW_POINTS`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ size, over its first ten steps."""
 
 SUSTAINED = 0.5
 """The later half's slope is at least this share of the earlier one's: what fills up flattens."""
+
+FEW_POINTS, FEW_STEPS = 4, 200
+"""Of a script that ended in its warm-up there are few points, each several times as far from the
+start as the one before. So many do over so many steps, if the last two slopes are alike."""
+
+ALIKE = 0.75
+"""The smaller of two slopes that are alike is at least this share of the larger one."""
 
 MIB = 1 << 20
 
@@ -144,7 +152,7 @@ def growths(measurement: Measurement, n_steps: int | None, limits: Limits) -> li
 
     Args:
         measurement: A trial's; with fewer blocks than `MIN_POINTS`, or over fewer steps than
-            `MIN_STEPS`, nothing is told.
+            `MIN_STEPS`, nothing is told, but for `FEW_POINTS`.
         n_steps: Of the full run, None if its length is unknown.
         limits: How much of each the full run may hold.
     """
@@ -161,7 +169,7 @@ def growths(measurement: Measurement, n_steps: int | None, limits: Limits) -> li
 def can_tell(measurement: Measurement, what: str) -> bool:
     """Whether a trial has blocks and steps enough to show growth."""
     steps, _ = _series(measurement, what)
-    return len(steps) >= MIN_POINTS and steps[-1] - steps[0] >= MIN_STEPS
+    return _enough(steps)
 
 
 def slope_per_step(steps: Sequence[int], values: Sequence[float], floor: float) -> float:
@@ -172,22 +180,42 @@ def slope_per_step(steps: Sequence[int], values: Sequence[float], floor: float) 
         values: What was held then.
         floor: A total rise below it is none.
     """
-    if len(steps) < MIN_POINTS or steps[-1] - steps[0] < MIN_STEPS:
+    if not _enough(steps):
         return 0.0
     from scipy.stats import theilslopes  # scipy takes a while to import
 
-    half = len(steps) // 2
     slope, _, low, _ = theilslopes(values, steps)
-    earlier = theilslopes(values[:half], steps[:half])[0]
-    later = theilslopes(values[-half:], steps[-half:])[0]
-    sustained = min(earlier, later) > 0 and later >= SUSTAINED * earlier
     rise = slope * (steps[-1] - steps[0])
+    if len(steps) < MIN_POINTS:
+        earlier, later = ((values[i] - values[i - 1]) / (steps[i] - steps[i - 1]) for i in (-2, -1))
+        sustained = min(earlier, later) >= ALIKE * max(earlier, later)
+        rise /= 2
+    else:
+        half = len(steps) // 2
+        earlier = theilslopes(values[:half], steps[:half])[0]
+        later = theilslopes(values[-half:], steps[-half:])[0]
+        sustained = min(earlier, later) > 0 and later >= SUSTAINED * earlier
     return float(slope) if low > 0 and sustained and rise >= floor else 0.0
 
 
+def _enough(steps: Sequence[int]) -> bool:
+    """Whether blocks that ended after so many steps can show growth."""
+    far = steps[-1] - steps[0] if steps else 0
+    if len(steps) >= MIN_POINTS:
+        return far >= MIN_STEPS
+    further = all(
+        c - b >= 2 * (b - a) for a, b, c in zip(steps, steps[1:], steps[2:], strict=False)
+    )
+    return len(steps) >= FEW_POINTS and far >= FEW_STEPS and further
+
+
 def _series(measurement: Measurement, what: str) -> tuple[list[int], list[float]]:
-    """Steps and values of the window and of the warm-up's later half, where there are any."""
-    warm_up = measurement.warmup[len(measurement.warmup) // 2 :]
+    """Steps and values of the window and of the warm-up's later half, where there are any.
+
+    The window of a script that ended in its warm-up is that warm-up but for its first two steps.
+    """
+    early = measurement.ended_early is not None
+    warm_up = () if early else measurement.warmup[len(measurement.warmup) // 2 :]
     blocks = [b for b in (*warm_up, *measurement.blocks) if getattr(b, what) is not None]
     return [b.at_step for b in blocks], [float(getattr(b, what)) for b in blocks]
 

@@ -217,10 +217,19 @@ def epoch_start_unknown(trials: Sequence[Watched]) -> Doubt | None:
 
 
 def not_settled(trials: Sequence[Watched]) -> Doubt | None:
-    """Warm-up ended by its cap."""
+    """Warm-up ended by its cap, or with the script itself."""
     touched = [trial for trial in trials if not trial.measurement.settled]
     if not _many(touched, trials):
         return None
+    early = [trial for trial in touched if trial.measurement.ended_early is not None]
+    if 2 * len(early) > len(touched):
+        return Doubt(
+            "not-settled",
+            f"in {_of(early, trials)} the script ended while it was warming up: what it did after "
+            "its first two steps is all that was timed",
+            "it trains for a few steps, and not for longer than a window",
+            "let it train for longer (more epochs, more data: hotlap ends each trial itself)",
+        )
     return Doubt(
         "not-settled",
         f"in {_of(touched, trials)} steps were still becoming faster, or the loader's queue was "
@@ -253,12 +262,16 @@ def _served_from_the_queue(trial: Watched) -> bool:
     blocks = measured.blocks
     if trial.n_prefetched == 0 or measured.epochs_in_blocks or not blocks:
         return False
+    early = measured.ended_early
     enough = max(trial.n_prefetched, FEW_STEPS * measured.num_workers)
     if sum(block.steps for block in blocks) < enough:
         before = measured.warmup[-1] if measured.warmup else None
+        before = early.before if early is not None else before
         sizes = {"n_workers": measured.num_workers, "n_prefetched": trial.n_prefetched}
         return not rests_plainly(blocks, before, **sizes)
     # A queue that ran lower has lowered the rate. One that fills does no harm: the model binds.
+    if early is not None:
+        return early.made_share < 1.0
     return measured.steady.value < steady_rate(blocks).value
 
 

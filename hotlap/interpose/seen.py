@@ -145,7 +145,7 @@ class Seen:
         optimizers: In the order of their first step.
         own: What the script decides itself ("autocast", "scaler", "compile", "deterministic",
             "thread": a call of a module in another thread, "function": a function that it has
-            compiled and that calls the module) and where.
+            compiled and that calls the module; "process": training in a forked one) and where.
         sets: Flags and threads that it set, the last value of each.
         n_optimizers_made: Optimizers that it made, stepping or not.
         n_steps: Optimizer steps in all.

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
-from hotlap.errors import HotlapError
+from hotlap.errors import HotlapError, InvalidTrial
 from hotlap.job import EventLog, Job, printable
+from hotlap.script.one_process import ENDED, OneProcess
 
 
 class Ending:
@@ -26,6 +27,9 @@ class Ending:
     Args:
         emit: Where events go.
         job: What was asked for.
+
+    Attributes:
+        one: Which of the script's processes answers.
     """
 
     def __init__(self, emit: EventLog, job: Job) -> None:
@@ -33,11 +37,12 @@ class Ending:
         self._job = job
         self._pid = os.getpid()
         self._raised: BaseException | None = None
+        self.one = OneProcess()
 
     def answer(self, event: str, **values: Any) -> NoReturn:
         """End with this event."""
         try:
-            self._emit(event, **values)
+            self._tell(event, **values)
         finally:
             self._exit(0)
 
@@ -52,14 +57,14 @@ class Ending:
             told = failure(error, self._job)
             if isinstance(error, HotlapError):
                 told["traceback"] = ""  # its sentence says it all, and the frames are hotlap's
-            self._emit("failed", **told)
+            self._tell("failed", **told)
         finally:
             self._exit(1)
 
     def exited(self, sentence: str) -> NoReturn:
         """End as failed where the script has said itself what is wrong: the log's end shows it."""
         try:
-            self._emit("failed", outcome="crash", error=printable(sentence), traceback="")
+            self._tell("failed", outcome="crash", error=printable(sentence), traceback="")
         finally:
             self._exit(1)
 
@@ -69,6 +74,29 @@ class Ending:
             action()
         except BaseException as error:
             self.fail(error)
+
+    def leave_to_another(self, code: Any) -> None:
+        """The script has ended with this exit code: end silently if another process is followed.
+
+        The one that was first waits for all that it has forked, of which one may answer yet.
+
+        Raises:
+            InvalidTrial: None did.
+        """
+        if not self.one.is_another:
+            return
+        if self.is_forked:
+            self._exit(1 if self._raised is not None or code else 0)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.wait()
+        self.one.is_another = False
+        raise InvalidTrial(ENDED)
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether the script has forked this process."""
+        return os.getpid() != self._pid
 
     def hear_errors(self) -> None:
         """Remember the error that ends the script, and show it as Python does."""
@@ -86,11 +114,15 @@ class Ending:
         """The error that has ended the script, if one has."""
         return self._raised
 
+    def _tell(self, event: str, **values: Any) -> None:
+        if not (self.is_forked and self.one.is_another):
+            self._emit(event, **values)
+
     def _exit(self, code: int) -> NoReturn:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the script may have closed it, or put in its own
                 stream.flush()
-        if os.getpid() != self._pid:
+        if self.is_forked and not self.one.is_another:
             # A process that the script has forked trains: its parent would only wonder.
             os.kill(self._pid, signal.SIGKILL)
         os._exit(code)

@@ -17,6 +17,7 @@ from hotlap.job import EventLog, Job
 from hotlap.scratch import Scratch
 from hotlap.script.ending import Ending
 from hotlap.script.heard import Heard
+from hotlap.script.one_process import ENDED
 from hotlap.script.skips import Skips
 from hotlap.training import Units
 
@@ -81,13 +82,15 @@ class ScriptFollower:
 
     def before_stepping(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
-        if self._told is None:
+        if self._told is None and self.ending.one.take(self.interposition.listen_no_more):
             self._devices.append(parameters_device(optimizer))
 
     def has_stepped(self, optimizer: Any) -> None:
         """It has."""
         if self._told is None:
             self._told = time.monotonic()
+            if self.ending.is_forked:
+                self.seen.own["process"] = self.seen.optimizers[0].where
             self.emit("training")
         self.skips.stepped(optimizer)
 
@@ -131,6 +134,8 @@ class ScriptFollower:
         Raises:
             InvalidTrial: What it has seen is too little.
         """
+        if not self.seen.n_steps and not self.ending.one.take(lambda: None):
+            raise InvalidTrial(ENDED)
         raise InvalidTrial(no_step(self.seen) or too_short(self.seen))
 
 
@@ -142,8 +147,8 @@ def no_step(seen: Seen) -> str:
         return (
             "the script ended and no torch.optim optimizer was seen: hotlap tells training by its "
             "steps. Either it updates its parameters by itself (look for an option of the script "
-            "that takes an optimizer), or it trains in processes that it starts by itself (for "
-            "torchrun see docs/scripts.md)"
+            "that takes an optimizer), or it trains in processes that it starts by itself "
+            "(mp.spawn, accelerate launch, deepspeed: see docs/scripts.md)"
         )
     return (
         "the script ended without one optimizer step; does it train with these arguments, and in "

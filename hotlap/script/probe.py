@@ -27,11 +27,11 @@ from hotlap import toolchain
 from hotlap.inspect_data import data_facts
 from hotlap.inspect_workload import sample_times, spawn_error
 from hotlap.interpose.environment_use import written
-from hotlap.interpose.guard import unguarded_main
+from hotlap.interpose.guard import IMPORTS_ANEW, unguarded_main
 from hotlap.interpose.nested import tensors
 from hotlap.interpose.reach import out_of_reach
 from hotlap.interpose.seen import Seen
-from hotlap.loading import COUNTS, SWITCHES, given_settings
+from hotlap.loading import COUNTS, SWITCHES, given_settings, start_method
 from hotlap.script.attention import Attention
 from hotlap.script.follower import ScriptFollower
 from hotlap.settings import Settings, faults
@@ -124,6 +124,8 @@ class Probe(ScriptFollower):
         if loader is None:
             return {"loader": False, "resident": False, "batch_size": 1, "n_epoch_steps": None}
         stand_in = _workload(loader)
+        unguarded = unguarded_main()
+        runs_again = bool(unguarded) and start_method(None) in IMPORTS_ANEW
         cpu_s, wall_s = sample_times(loader)
         return {
             "loader": True,
@@ -131,8 +133,8 @@ class Probe(ScriptFollower):
             "batch_size": PassSize(loader).of(0, self._batch),
             "n_epoch_steps": PassSize(loader).n_batches,
             "iterable_dataset": isinstance(loader.dataset, IterableDataset),
-            "spawn_error": unguarded_main() or spawn_error(stand_in),
-            **data_facts(stand_in, loader),
+            "spawn_error": unguarded or spawn_error(stand_in),
+            **data_facts(stand_in, loader, may_have_workers=not runs_again),
             "sample_cpu_s": cpu_s,
             "sample_wall_s": wall_s,
             "batch_bytes": size_bytes(self._batch),

@@ -11,7 +11,7 @@ import torch
 from hotlap.block_timer import Trained
 from hotlap.device_mark import DeviceMark
 from hotlap.device_stalls import DeviceStalls
-from hotlap.device_wait import device_wait
+from hotlap.device_wait import AT_ONCE, device_wait
 from hotlap.errors import Diverged, InvalidTrial
 from hotlap.feed import FeedState
 from hotlap.interpose.listener import Listener
@@ -84,9 +84,13 @@ class Timer(ScriptFollower):
 
     def script_ended(self) -> None:
         """Take what there is."""
-        if self._timer is None or not self._timer.cut_short():
+        if self._timer is None or not self._timer.cut_short(self._ended_at()):
             super().script_ended()
         self._finish()
+
+    def _ended_at(self) -> float | None:
+        """The units' clock when the last one was done; None if a device may still be at it."""
+        return self.units.done_at if self._device.type in AT_ONCE else None
 
     def _begin(self, loader: Any) -> None:
         self._device = self.device

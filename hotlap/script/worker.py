@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hotlap.errors import InvalidTrial, UserInputError
+from hotlap.interpose.anew import ADVICE, hear_anew
 from hotlap.interpose.begin import begin
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.launch import Script, has_safe_path, launch
@@ -35,6 +36,13 @@ from hotlap.terminal import take_terminal
 if TYPE_CHECKING:
     from hotlap.interpose.interposition import Interposition
     from hotlap.script.follower import ScriptFollower
+
+
+BECOMES = (
+    "the script becomes {} (os.exec), and what that does is not seen: {}, or give the tuner what "
+    "it begins"
+)
+"""Why its trial ends there: of what follows nothing would be heard."""
 
 
 def main(folder: Path) -> int:
@@ -93,6 +101,7 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
     allow_own_group()
     other_numbers()
     begin(imposed, installed, observe=job.kind == "probe")
+    hear_anew(lambda program: ending.fail(InvalidTrial(BECOMES.format(program, ADVICE))))
     if not has_safe_path():
         sys.path.insert(0, "")  # the place that the script's folder takes
     code: Any = 0
@@ -105,6 +114,7 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
         code, cause = stop.code, stop.__context__
     # As Python does at its end: the pools of concurrent.futures are told before all are waited for.
     threading._shutdown()  # type: ignore[attr-defined]
+    ending.leave_to_another(code)
     if ending.raised is not None:
         ending.fail(ending.raised)
     if code:

@@ -225,6 +225,12 @@ class Units:
         """Whether this loader is known to be the one that trains, and is not evaluated just now."""
         return seen is self._who.loader and self._who.may_train
 
+    @property
+    def done_at(self) -> float:
+        """When the last unit that is done had its end, in seconds of training."""
+        at = self._unit_at if self._who.loader is None else self._asked_at
+        return min(at - self.clock.left_out_s, self.clock())
+
     # Within
 
     def _begin(self, optimizer: Any) -> None:

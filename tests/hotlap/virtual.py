@@ -16,6 +16,9 @@ BATCH = 4
 ENDLESS = 100_000
 """Steps of an epoch of which no window sees the end."""
 
+AFTERWARDS_S = 1000.0
+"""What a script does after its training: it evaluates, and saves."""
+
 
 class Ended(Exception):
     """Training has ended by itself."""
@@ -161,17 +164,20 @@ def measure(
         clock=world.clock,
         pause=world.pause,
     )
-    step = compute_nothing if side == "loader" else world.step
+    take = feed.next
 
-    def steps(batch):
+    def next_batch():
         if world.n_steps + 1 >= ends_at:
             raise Ended
-        return step(batch)
+        return take()
 
+    if ends_at < math.inf:
+        feed.next = next_batch
     try:
-        drive(timer.run(), steps if ends_at < math.inf else step, feed, count)
+        drive(timer.run(), compute_nothing if side == "loader" else world.step, feed, count)
     except Ended:
-        assert timer.cut_short()
+        at_s, world.now = world.now, world.now + AFTERWARDS_S
+        assert timer.cut_short(at_s)
     events = events[: 1 + [event["event"] for event in events].index(until)]
     return Measurement.from_events(
         [{"event": "built", "num_workers": workers, "side": side}, *events]

@@ -6,7 +6,7 @@ import pytest
 from hotlap.job import Job, Window
 from hotlap.measurement import Block, Measurement
 from runners.process import ProcessRunner
-from studies.growth import Growth, Limits, growths, slope_per_step
+from studies.growth import Growth, Limits, can_tell, growths, slope_per_step
 
 MIB, GIB = 1 << 20, 1 << 30
 WORKLOADS = Path(__file__).parents[1] / "hotlap"
@@ -110,6 +110,53 @@ def test_chance_alone_is_no_growth():
 
 def test_few_blocks_tell_nothing():
     assert growths(trial("host_bytes", lambda n: 10 * MIB * n, 3, 2), 10**6, FREE) == []
+
+
+def ended_early(value, *at_steps):
+    """A script that ended in its warm-up: blocks that end there hold `value(steps done)`."""
+    lasts = (0, *at_steps)
+    blocks = tuple(
+        Block(at - last, at - last, 0.1, at_step=at, host_bytes=round(value(at)))
+        for last, at in zip(lasts, at_steps, strict=False)
+    )
+    return Measurement(blocks[2:], blocks, settled=False)
+
+
+def fills_up(n):
+    return GIB + 200 * MIB * (1 - 0.98**n)
+
+
+def grows_on(n):
+    return GIB + 0.6 * MIB * n
+
+
+@pytest.mark.parametrize("value", [fills_up, grows_on])
+@pytest.mark.parametrize("at_steps", [(1, 2, 6, 22, 86), (1, 2, 6, 22, 86, 120)])
+def test_three_points_of_a_warm_up_are_not_six_because_they_are_its_window_too(value, at_steps):
+    seen = ended_early(value, *at_steps)
+    assert growths(seen, 10**6, FREE) == [] and not can_tell(seen, "host_bytes")
+
+
+@pytest.mark.parametrize(
+    ("value", "grows"),
+    [
+        (grows_on, True),
+        (lambda n: grows_on(n) + 20 * MIB * min(1, n / 20), True),  # and is first touched
+        (fills_up, False),
+        (lambda n: grows_on(min(n, 90)), False),
+        (lambda n: GIB + 0.03 * MIB * n + 40 * MIB * (n == 300), False),  # saved at the end
+        (lambda n: GIB + 0.03 * MIB * n, False),
+    ],
+)
+def test_four_points_far_apart_tell_what_grows_all_the_way(value, grows):
+    seen = ended_early(value, 1, 2, 6, 22, 86, 300)
+    assert can_tell(seen, "host_bytes")
+    assert bool(growths(seen, 10**6, FREE)) is grows
+
+
+def test_few_points_that_are_not_far_apart_tell_nothing():
+    steps = [100, 200, 300, 400, 500]
+    assert slope_per_step(steps, [float(n) for n in steps], 1.0) == 0.0
 
 
 def test_few_steps_tell_nothing():

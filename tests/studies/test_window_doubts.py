@@ -142,6 +142,16 @@ def test_a_window_is_too_short_if_its_batches_were_made_before(measurement, n_pr
     assert (found is not None) is said
 
 
+def test_a_script_that_ended_while_it_warmed_up_is_told_apart_from_a_cap():
+    blocks = tuple(Block(n, 8 * n, 0.1 * n, at_step=at) for n, at in ((1, 1), (1, 2), (30, 32)))
+    early = replace(QUIET, warmup=blocks, blocks=blocks[2:], settled=False)
+    doubt = doubts.not_settled(trials(4, 5, early))
+    assert "in 4 of 5 runs of the proof the script ended while it was warming up" in doubt.sentence
+    assert "max_warmup_s" not in doubt.advice
+    # One step is ready when the others begin, and 29 of 30 are made: the queue is told as well.
+    assert doubts.window_too_short([Watched(early, 32)]).name == "window-too-short"
+
+
 def test_a_data_set_of_few_batches_is_told_from_one_that_fits_into_the_window():
     few = doubts.short_dataset([Watched(replace(QUIET, n_epoch_steps=3))])
     assert "an epoch has 3 steps" in few.sentence and "mostly its start" in few.sentence

@@ -42,6 +42,13 @@ def test_a_worker_that_the_kernel_kills_is_a_lack_of_memory(scripts):
     ok(scripts.run(KILLED + "train(100_000)"))
 
 
+def test_a_worker_that_a_bus_error_ends_is_a_lack_of_shared_memory(scripts):
+    text = KILLED.replace("signal.SIGKILL", "signal.SIGBUS") + "train(2)"
+    found = scripts.run(text, settings={"num_workers": 1})
+    assert found.outcome == "oom"
+    assert "up to 1 workers x 2 batches" in found.reason and "Bus error" in found.reason
+
+
 LOCKED = TRAINING.replace(
     ROWS,
     """
@@ -238,3 +245,69 @@ def test_memory_that_grows_at_each_step_is_found(scripts):
     found = {growth.what: growth for growth in growths(measured, 10**7, Limits(host_bytes=1 << 33))}
     assert "host memory grows by" in found["host_bytes"].sentence
     assert found["host_bytes"].per_step == pytest.approx(1 << 18, rel=0.2)
+
+
+def test_memory_that_grows_in_a_script_of_300_steps_is_found(scripts):
+    text = GROWS.replace("while True", "for _ in range(300)")
+    measured = ok(scripts.run(text, window=Window(block_s=10)))
+    (found,) = growths(measured, 10**7, Limits(host_bytes=1 << 33))
+    assert found.what == "host_bytes" and found.per_step == pytest.approx(1 << 18, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    "text", [PROBABILITIES, COMPLEX, BOTH_APIS], ids=["bce", "complex", "apis"]
+)
+def test_a_script_of_60_steps_is_measured_to_its_last_one(scripts, text):
+    found = scripts.run(text.replace("while True", "for _ in range(60)"), window=Window(block_s=10))
+    assert sum(block.steps for block in ok(found).blocks) == 58
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_script_of_8_steps_is_measured_with_workers_too(scripts, num_workers):
+    text = "LAST = False\n" + MIXED.replace("while True", "for _ in range(1)")
+    found = scripts.run(text, settings={"num_workers": num_workers}, window=Window(block_s=10))
+    assert sum(block.steps for block in ok(found).blocks) == 6
+    assert notes(found) == {}
+
+
+INTEROP = """
+import torch
+from torch import nn
+
+torch.set_num_threads(2)
+torch.set_num_interop_threads(2)
+net = nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(60):
+    assert torch.get_num_interop_threads() == 1
+    optimizer.zero_grad()
+    net(torch.randn(16, 8)).square().mean().backward()
+    optimizer.step()
+"""
+
+
+def test_threads_that_can_be_set_once_are_those_that_are_imposed(scripts):
+    found = scripts.run(INTEROP, settings={"interop_threads": 1}, window=Window(block_s=10))
+    ok(found)
+    assert notes(found) == {}
+
+
+EXPLODES = """
+import torch
+from torch import nn
+
+net = nn.Linear(64, 64)
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+for _ in range(60):
+    optimizer.zero_grad()
+    net(torch.randn(32, 64) * 300).pow(2).sum().backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    optimizer.step()
+"""
+
+
+def test_no_script_trains_in_fp16_whatever_is_asked_for(scripts):
+    found = scripts.run(EXPLODES, settings={"amp": "fp16"}, window=Window(block_s=10))
+    ok(found)
+    assert "GradScaler" in notes(found)["amp"]
+    assert scripts.facts(EXPLODES)["fp16"] is False  # so that no search takes it

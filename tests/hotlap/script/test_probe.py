@@ -128,28 +128,41 @@ def test_its_own_layout_and_tf32_are_its_baseline(scripts):
         assert words in told
 
 
+STREAM = """
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(torch.arange(400.0)[:, None])
+
+loader = DataLoader(Stream(), batch_size=4)
+model = torch.nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+for x in loader:
+    model(x).mean().backward()
+    optimizer.step()
+"""
+
+
 def test_what_the_probe_makes_itself_is_not_the_script_s(scripts):
-    text = """
-    import torch
-    from torch.utils.data import DataLoader, IterableDataset
-
-    class Stream(IterableDataset):
-        def __iter__(self):
-            return iter(torch.arange(400.0)[:, None])
-
-    loader = DataLoader(Stream(), batch_size=4)
-    model = torch.nn.Linear(1, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
-    for x in loader:
-        model(x).mean().backward()
-        optimizer.step()
-    """
-    facts = scripts.facts(text)
+    facts = scripts.facts(STREAM)
     assert facts["stream_sharing"] == "repeated" and facts["sample_wall_s"] is not None
     (loader,) = facts["script"]["loaders"]
     assert (loader["dataset"], loader["n_iterators"]) == ("Stream", 1)
     assert "Stream is a stream" in facts["unreached"]["num_workers"]
     assert facts["model_called"] and facts["script"]["roots"][0]["name"] == "Linear"
+
+
+def test_a_stream_is_not_asked_by_workers_that_would_run_the_whole_script(scripts):
+    text = """
+import os, torch.multiprocessing
+torch.multiprocessing.set_start_method("spawn", force=True)
+open(f"ran in {os.getpid()}", "w").close()
+"""
+    facts = scripts.facts(text + STREAM)
+    assert facts["stream_sharing"] == "unknown" and "outside" in facts["spawn_error"]
+    assert len(list(scripts.folder.glob("ran in *"))) == 1
 
 
 OTHER_INDICES = """

@@ -1,5 +1,7 @@
 """How a script ends before its window does, or would end after it, and what is told then."""
 
+import pytest
+
 from hotlap.job import Window
 from tests.hotlap.script.found import ok
 from tests.hotlap.script.script_texts import TRAINING
@@ -18,11 +20,60 @@ def test_of_one_that_ends_within_its_warm_up_the_later_steps_count(scripts):
     assert measured.samples_per_s > 0
 
 
+def test_with_many_workers_one_that_has_no_whole_block_has_a_number_too(scripts):
+    measured = ok(
+        scripts.run(TRAINING + "train(4)", settings={"num_workers": 8}, window=Window(block_s=10))
+    )
+    assert [(block.steps, block.at_step) for block in measured.blocks] == [(30, 32)]
+    assert 0 < measured.rate.value <= measured.steady.value
+
+
+SLOW = TRAINING.replace(
+    "rows = TensorDataset(",
+    """
+import time
+
+class Slow(TensorDataset):
+    def __getitem__(self, i):
+        time.sleep(0.005)
+        return super().__getitem__(i)
+
+rows = Slow(""",
+).replace("torch.randn(64", "torch.randn(240")
+
+
+@pytest.mark.parametrize("prefetch_factor", [2, 16])
+def test_what_was_fetched_ahead_is_not_the_pace_of_a_short_script(scripts, prefetch_factor):
+    # 40 ms a batch, and a first step of half a second in which the queue fills.
+    text = (
+        SLOW.replace("optimizer.step()", "optimizer.step()\n            pause()")
+        + """
+pauses = [0.5]
+
+def pause():
+    if pauses:
+        time.sleep(pauses.pop())
+
+train(1)
+"""
+    )
+    settings = {"num_workers": 1, "prefetch_factor": prefetch_factor}
+    measured = ok(scripts.run(text, settings=settings, window=Window(block_s=10)))
+    assert measured.steady.value < 1.2 * 8 / 0.04
+
+
 def test_one_that_ends_too_soon_is_told_so(scripts):
     text = TRAINING.replace("torch.randn(64", "torch.randn(16")
     found = scripts.run(text + "train(1)", window=Window(block_s=10))
     assert found.outcome == "invalid"
     assert "ended after 2 optimizer steps" in found.reason
+
+
+def test_one_that_begins_anew_in_its_own_place_ends_there(scripts):
+    text = "import os, sys\nos.execv(sys.executable, [sys.executable, *sys.argv])\n"
+    found = scripts.run(text)
+    assert found.outcome == "invalid"
+    assert "the script becomes " in found.reason and "PYTHONHASHSEED=0" in found.reason
 
 
 def test_what_a_script_says_of_its_wrong_arguments_is_shown(scripts):

@@ -31,6 +31,8 @@ class Ended(Exception):
 
 
 class Ending:
+    is_forked = False
+
     def guard(self, action):
         action()
 
@@ -172,6 +174,26 @@ def test_an_evaluation_now_and_then_of_a_script_with_a_loader_is_nothing_to_tell
         for _ in range(8):
             script.forward(trains=False, seconds=5.0)
     assert left_out(script) == 0.0
+
+
+@pytest.mark.parametrize("loader", [True, False])
+def test_what_follows_a_short_script_s_last_step_is_no_part_of_its_open_block(followed, loader):
+    script, events = followed
+    if loader:
+        script.begins(script.training)
+    for _ in range(4):
+        if loader:
+            script.takes(script.training)
+        script.forward()
+        script.step()
+    if loader:
+        script.ends(script.training)
+    script.does(1000.0)
+    left_out(script)
+    found = Measurement.from_events(events)
+    unit_s = UNIT if loader else FORWARD + STEP
+    assert [(block.steps, block.seconds) for block in found.blocks] == [(2, 2 * unit_s)]
+    assert found.warmup[2:] == found.blocks
 
 
 def test_an_endless_pass_has_no_epoch_start(followed):
