@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from hotlap.flags import SDPA_SWITCHES, apply_process
+from hotlap.interpose.attention_kernel import AttentionKernel
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
@@ -33,10 +34,21 @@ CUDNN = {
 
 
 class Switches:
-    """Puts flags and threads in force and guards them."""
+    """Puts flags and threads in force and guards them.
 
-    def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen, places: Places) -> None:
+    The attention kernel is guarded in training alone: who evaluates has the script's own switches.
+    """
+
+    def __init__(
+        self,
+        imposed: Imposed,
+        notes: list[Note],
+        seen: Seen,
+        places: Places,
+        kernel: AttentionKernel,
+    ) -> None:
         self._imposed = imposed
+        self._kernel = kernel
         self._notes = notes
         self._seen = seen
         self._places = places
@@ -46,7 +58,8 @@ class Switches:
 
     def put(self) -> None:
         """Put what is imposed in force; nothing imposed, nothing touched."""
-        self._notes += apply_process(self._imposed.alone(), self._imposed.names)
+        names = self._imposed.names - {"sdpa_backend"}
+        self._notes += apply_process(self._imposed.alone(), names)
 
     def install(self, patches: Patches) -> None:
         """Hear what the script sets from now on."""
@@ -123,7 +136,7 @@ class Switches:
             self._release(where)
         kept = setting in self._imposed and setting not in self._released
         self._seen.sets[setting] = SetSeen(setting, simple(value), where, overruled=kept)
-        return not kept
+        return not kept or (setting == "sdpa_backend" and not self._kernel.within)
 
     def _release(self, where: str) -> None:
         for name in AGAINST_DETERMINISM:

@@ -21,8 +21,6 @@ def _as_before():
     torch.use_deterministic_algorithms(False)
     if hasattr(torch.backends, "fp32_precision"):
         torch.backends.fp32_precision = "none"
-    for name in ("flash", "mem_efficient", "math", "cudnn"):
-        getattr(torch.backends.cuda, f"enable_{name}_sdp")(True)
 
 
 def test_an_imposed_flag_holds_when_the_script_sets_it_again(interpose):
@@ -106,17 +104,6 @@ def test_override_keeps_a_flag_against_determinism(interpose):
     interpose(override=["cudnn_benchmark"], cudnn_benchmark=True)
     torch.use_deterministic_algorithms(True)
     assert torch.backends.cudnn.benchmark
-
-
-def test_an_imposed_attention_kernel_holds_and_contexts_of_torch_still_work(interpose):
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    interpose(sdpa_backend="math")
-    torch.backends.cuda.enable_flash_sdp(True)
-    assert not torch.backends.cuda.flash_sdp_enabled()
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-        assert torch.backends.cuda.flash_sdp_enabled()
-    assert not torch.backends.cuda.flash_sdp_enabled()
 
 
 def test_a_debug_mode_that_asks_for_nothing_leaves_the_imposed_flags(interpose):
