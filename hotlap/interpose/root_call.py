@@ -18,6 +18,7 @@ from torch.amp import is_autocast_available
 
 from hotlap.batches import has_image_rank
 from hotlap.interpose.attention_kernel import AttentionKernel
+from hotlap.interpose.graph_memory import GraphMemory
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import mapped
@@ -43,6 +44,7 @@ class RootCall:
         seen: Its forward passes are counted.
         listener: Hears of each call.
         kernel: The attention kernel for its training; None leaves attention to the script.
+        memory: Looks after what CUDA graphs write again.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class RootCall:
         seen: RootSeen,
         listener: Listener | None = None,
         kernel: AttentionKernel | None = None,
+        memory: GraphMemory | None = None,
     ) -> None:
         self._module = weakref.ref(module)
         self.inner = inner
@@ -68,7 +71,8 @@ class RootCall:
         self._compiled: Call | None = None
         if settings.compile_mode != "none":
             within = getattr(module, "_orig_mod", module)  # not what the script has compiled
-            self._compiled = torch.compile(within._call_impl, mode=settings.compile_mode)
+            compiled = torch.compile(within._call_impl, mode=settings.compile_mode)
+            self._compiled = compiled if memory is None else memory.around(compiled)
         self._entered = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -26,6 +26,7 @@ from torch.optim import Optimizer
 
 from hotlap.batches import has_image_rank
 from hotlap.interpose.attention_kernel import AttentionKernel
+from hotlap.interpose.graph_memory import GraphMemory
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.in_backward import in_backward
 from hotlap.interpose.listener import Listener
@@ -81,6 +82,7 @@ class Roots:
         # may keep alive a model that the script lets go of.
         self._found: WeakKeyDictionary[nn.Module, RootSeen] = WeakKeyDictionary()
         self._optimizers: WeakSet[Optimizer] = WeakSet()
+        self._memory = GraphMemory(imposed.alone().compile_mode, self._trained)
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
@@ -114,6 +116,7 @@ class Roots:
 
         roots = self
         self._kernel.install(patches)
+        self._memory.install(patches)
         self._patches = patches
         self._outermost = outermost
         patches.on_undo(self._remove)
@@ -273,7 +276,7 @@ class Roots:
                 follow_layout(optimizer)
         takes_kernel = self._kernel.wanted and "sdpa_backend" not in seen.refused
         kernel = self._kernel if takes_kernel else None
-        call = RootCall(module, inner, imposed, seen, self.listener, kernel)
+        call = RootCall(module, inner, imposed, seen, self.listener, kernel, self._memory)
         # Not by setattr: a module that wraps another hands attributes on to it.
         module.__dict__["_compiled_call_impl"] = call
         self._found[module] = seen
