@@ -41,9 +41,6 @@ from conf.told import tell  # noqa: E402
 from conf.workload import job_of, script_here  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hotlap.measurement import Measurement
     from hotlap.settings import Settings
     from runners.protocol import Run
     from runners.replay import ReplayRunner
@@ -175,12 +172,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
 
         # What a winner has to keep: limits, and what the baseline learns.
         limits = vars(config.constraints)
-
-        def violations(measurement: Measurement) -> Sequence[float]:
-            return objectives.violations(measurement, limits, facts)
-
-        def exceeded(measurement: Measurement) -> Sequence[str]:
-            return objectives.reasons(measurement, limits, facts)
+        constraints = objectives.Constraints(limits, facts, observer.note)
 
         def class_of(settings: Settings) -> str:
             return search_spaces.numerics_class(settings, base, wanted)
@@ -206,7 +198,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             folder, study, objective.direction, sampler, pruner, identity, replay is not None
         )
         proven = None if earlier is None else earlier.settings
-        limited = (violations, refuse, proven)
+        limited = (constraints.violations, refuse, proven, constraints.allow)
         search = studies.Search(ledger, lab, space, budget, studies.PROVE, *limited)
         observer.began_with(search.rate_of(base))
         if replay is not None:  # whoever judges the search asks what it believes meanwhile
@@ -234,7 +226,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             budget,
             plan,
             observer,
-            exceeded,
+            constraints.reasons,
             None if runner.recorded else gate,
         )
         asked = (config.objective.name, vars(config.run), base, wanted, knobs)

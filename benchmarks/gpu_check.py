@@ -5,7 +5,8 @@
     python -m benchmarks.gpu_check --device cpu        # what a machine without a GPU can try
 
 Every knob takes effect, each in a worker of its own; the tuner holds no CUDA context; a trial out
-of memory harms nobody; a trial's rate is that of the clock on the wall; then two short studies.
+of memory harms nobody; a trial's rate is that of the clock on the wall; a script comes to its end
+with settings imposed on it; then two short studies.
 A line for each: PASS, FAIL or SKIP with the reason. The exit code is 0 if nothing fails, 1 if
 something does or all is skipped, 2 on a machine without CUDA.
 """
@@ -25,7 +26,7 @@ from tempfile import TemporaryDirectory
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.gpu import knobs, studies, trials  # noqa: E402
+from benchmarks.gpu import knobs, scripts, studies, trials  # noqa: E402
 from benchmarks.gpu.check import Check, Verdict, failed, skipped  # noqa: E402
 from benchmarks.machine import interruptible, uptime, versions  # noqa: E402
 from runners.process import ProcessRunner  # noqa: E402
@@ -53,6 +54,7 @@ def main(argv: list[str]) -> int:
         folder = Path(name)
         found = [
             *trials.checks(runner, folder, args.device),
+            *scripts.checks(folder / "script", args.device),
             *knobs.checks(knobs.ROWS, runner, folder / "knobs", args.device),
             *studies.checks(folder / "studies", args.device, args.study_budget),
             *knobs.checks(knobs.LONG, runner, folder / "knobs", args.device),

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import objectives
 from conf.cli import DONE
 from conf.prepare import Request, prepare
 from conf.schema import Constraints, TuneConfig
@@ -25,7 +26,6 @@ from conf.session import Session
 from hotlap import frozen
 from hotlap.errors import StudyFailed, UserInputError
 from hotlap.settings import Settings
-from objectives import violations
 from runners.replay import Played, ReplayRunner
 from runners.table import Table
 from tune import tune
@@ -137,8 +137,10 @@ def _seen(
 
 def within_limits(table: Table, constraints: Constraints) -> Table:
     """The table with those winners alone that a study would take."""
-    limits, facts = vars(constraints), table.header.get("facts", {})
-    return table.within(lambda m: max(violations(m, limits, facts), default=0.0) <= 0)
+    kept = objectives.Constraints(vars(constraints), table.header.get("facts", {}))
+    for row in (row for row in table.of(table.base) if row.outcome == "ok"):
+        kept.allow(kept.violations(row.measurement))
+    return table.within(lambda m: max(kept.violations(m), default=0.0) <= 0)
 
 
 @cache

@@ -95,6 +95,10 @@ class Applied:
         """Updates that the GradScaler skipped so far; waits for the device."""
         return self.step.n_skipped_steps
 
+    def asked_and_skipped(self) -> tuple[int, int]:
+        """Updates that it was asked for, and those of them that it skipped, so far; waits, too."""
+        return self.step.n_scaled_steps, self.step.n_skipped_steps
+
 
 def apply(workload: Workload, settings: Settings) -> Applied:
     """Put `settings` in force on `workload`; its model, optimizer and loader are made here.

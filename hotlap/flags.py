@@ -6,7 +6,7 @@ Sources: PyTorch's notes on CUDA semantics (TF32), on CPU threading, and torch.b
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -24,6 +24,14 @@ SDPA_SWITCHES = {
 }
 """One switch for each attention kernel. They live in `backends.cuda`; the CPU reads them too."""
 
+SDPA_STATES: Mapping[str, Any] = {
+    "math": torch.backends.cuda.math_sdp_enabled,
+    "flash": torch.backends.cuda.flash_sdp_enabled,
+    "efficient": torch.backends.cuda.mem_efficient_sdp_enabled,
+    "cudnn": torch.backends.cuda.cudnn_sdp_enabled,
+}
+"""What tells how each of them stands."""
+
 
 def apply_process(settings: Settings, names: Collection[str] = NAMES) -> list[Note]:
     """Put the process-wide part of `settings` in force; what could not be done comes back as notes.
@@ -31,9 +39,13 @@ def apply_process(settings: Settings, names: Collection[str] = NAMES) -> list[No
     Call it before any other work: the inter-op thread count can be set only once, and first.
     Calling it again is harmless. Settings whose value is None or "default" touch nothing.
 
+    An attention kernel holds for an evaluation as well, which may run in another precision or with
+    a mask: put it into `torch.nn.attention.sdpa_kernel([...])` with all kernels, or into the same
+    `hotlap.autocast`, where flash and cuDNN attention (half precision only) would fail.
+
     Args:
         settings: What to put in force.
-        names: Backend flags that are not among them stay as they are.
+        names: Backend flags and attention kernels that are not among them stay as they are.
     """
     notes: list[Note] = []
     _set_threads(settings, notes)
@@ -41,9 +53,28 @@ def apply_process(settings: Settings, names: Collection[str] = NAMES) -> list[No
     for name in ("benchmark", "benchmark_limit", "deterministic"):
         if f"cudnn_{name}" in names:
             setattr(torch.backends.cudnn, name, getattr(settings, f"cudnn_{name}"))
-    _choose_attention(settings.sdpa_backend)
+    # Process-wide rather than a context around each step: so it holds in anybody's loop and in
+    # whatever a compiler traces.
+    if "sdpa_backend" in names and settings.sdpa_backend != "default":
+        set_attention(only(settings.sdpa_backend))
     _check_environment(settings, notes)
     return notes
+
+
+def only(backend: str) -> dict[str, bool]:
+    """How the switches stand where torch may take this attention kernel alone; "default": any."""
+    return {name: backend in (name, "default") for name in SDPA_SWITCHES}
+
+
+def attention() -> dict[str, bool]:
+    """How they stand now."""
+    return {name: state() for name, state in SDPA_STATES.items()}
+
+
+def set_attention(switches: Mapping[str, bool]) -> None:
+    """Set all of them."""
+    for name, switch in SDPA_SWITCHES.items():
+        switch(switches[name])
 
 
 def _set_threads(settings: Settings, notes: list[Note]) -> None:
@@ -75,15 +106,6 @@ def _set_precision(settings: Settings, names: Collection[str]) -> None:
         if not settings.cudnn_allow_tf32 and hasattr(cudnn, "conv"):
             # "no TF32" is as good as unset to a general new switch; these win over that.
             cudnn.conv.fp32_precision = cudnn.rnn.fp32_precision = "ieee"
-
-
-def _choose_attention(backend: str) -> None:
-    # Process-wide rather than a context around each step: so it holds in anybody's loop and in
-    # whatever a compiler traces.
-    if backend == "default":
-        return
-    for name, switch in SDPA_SWITCHES.items():
-        switch(name == backend)
 
 
 def _check_environment(settings: Settings, notes: list[Note]) -> None:

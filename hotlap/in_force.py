@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 
 from hotlap.apply import Applied
 from hotlap.batches import has_image_rank, to_device
+from hotlap.flags import attention
 from hotlap.modules import layout_of
 from hotlap.precision import DTYPES, autocast
 
@@ -101,12 +102,5 @@ def _amp(applied: Applied) -> str:
 
 
 def _attention() -> str:
-    cuda: Any = torch.backends.cuda
-    on = {
-        "math": cuda.math_sdp_enabled(),
-        "flash": cuda.flash_sdp_enabled(),
-        "efficient": cuda.mem_efficient_sdp_enabled(),
-        "cudnn": cuda.cudnn_sdp_enabled(),
-    }
-    names = [name for name, value in on.items() if value]
+    names = [name for name, value in attention().items() if value]
     return names[0] if len(names) == 1 else "default"

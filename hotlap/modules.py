@@ -24,7 +24,10 @@ def model(
     """Put `settings` in force on `module` and return that same object.
 
     The object, its `state_dict` keys and its parameters stay the same, so an optimizer may be
-    built before or after. Only calls of the module itself, `module(...)`, run compiled code.
+    built before or after. Only calls of the module itself, `module(...)`, run compiled code. With
+    `compile_mode` reduce-overhead or max-autotune on CUDA its outputs, and the gradients of
+    parameters that had none, lie where the next step writes: `hotlap.Step` copies what is kept of
+    them, and lines of one's own have to (`clone`).
 
     Args:
         module: The outermost module.

@@ -111,6 +111,11 @@ class Step:
         return total
 
     @property
+    def n_scaled_steps(self) -> int:
+        """Updates that the GradScaler was asked for so far."""
+        return self._n_steps if self._scales else 0
+
+    @property
     def n_skipped_steps(self) -> int:
         """Updates that the GradScaler skipped so far; reading it waits for the device."""
         if not self._scales:

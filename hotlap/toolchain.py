@@ -23,6 +23,9 @@ BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16", "svebf16"}
 BF16_CAPABILITY = (8, 0)
 """NVIDIA Ampere, compute capability 8.0, is the first with bf16 and with TF32 tensor cores."""
 
+TRITON_CAPABILITY = (7, 0)
+"""NVIDIA Volta, compute capability 7.0, is the first that Triton, and so torch.compile, takes."""
+
 
 def versions(cuda: bool | None = None) -> dict[str, Any]:
     """Versions of Python, torch and what belongs to it; None for what is not there.
@@ -92,12 +95,15 @@ def device_uuid(device: torch.device) -> str | None:
 def has_compiler(device: torch.device) -> bool:
     """Whether torch.compile's backend finds what it needs for this device.
 
-    inductor compiles C++ for the CPU; for CUDA it needs triton, which compiles a C launcher. Both
-    include Python's headers.
+    inductor compiles C++ for the CPU; for CUDA it needs triton, which compiles a C launcher, and a
+    GPU that triton knows. Both include Python's headers.
     """
     if not Path(sysconfig.get_paths()["include"], "Python.h").is_file():
         return False
     if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        if (properties.major, properties.minor) < TRITON_CAPABILITY:
+            return False
         names = (os.environ.get("CC"), "cc", "gcc", "clang")
         return importlib.util.find_spec("triton") is not None and _first_working(names)
     return _first_working((os.environ.get("CXX"), "g++", "clang++", "c++"))

@@ -39,6 +39,7 @@ from hotlap.settings import Settings
 from hotlap.sides import compute_nothing, hold
 from hotlap.spoken import count
 from hotlap.window import Feed, WindowTimer, drive
+from hotlap.window_skips import WindowSkips
 from hotlap.workload import Workload
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
 MAX_LINE = 500
 PREPARING_S = 0.5
-MAX_SKIPPED = 0.5
-"""With more than this share of skipped updates fp16 does not train; the trial has diverged."""
 
 
 def main(folder: Path) -> int:
@@ -140,6 +139,7 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
     waits = cuda and job.side == "both" and not isinstance(applied.loader, Resident)
     stalls = DeviceStalls(applied.device) if waits else None
     feed = Feed(applied.loader, applied.n_epoch_steps, stalls=stalls)
+    skips = WindowSkips(emit, applied.asked_and_skipped, "the GradScaler")
     timer = WindowTimer(
         feed,
         job.window,
@@ -147,7 +147,7 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
         persistent=n_workers > 0 and settings.persistent_workers,
         n_prefetched=n_workers * settings.prefetch_factor,
         n_held=n_held,
-        emit=emit,
+        emit=skips,
         synchronize=device_wait(applied.device),
         mark=DeviceMark(applied.device) if cuda and job.side != "loader" else None,
         other_cpu_share=OtherCpu(),
@@ -155,14 +155,8 @@ def _time(job: Job, workload: Workload, applied: Applied, emit: EventLog) -> Non
     )
     step = compute_nothing if job.side == "loader" else applied.step.update
     batch_size = known_batch_size(workload, applied.loader)
-    blocks = drive(timer.run(), step, feed, workload.count, batch_size)
-    n_skipped = applied.n_skipped_steps()
-    n_steps = sum(block.steps for block in blocks)
-    if n_skipped > MAX_SKIPPED * n_steps:
-        raise Diverged(
-            f"the GradScaler skipped {n_skipped} updates in a window of {n_steps} steps, "
-            "so fp16 hardly trains this workload"
-        )
+    drive(timer.run(), step, feed, workload.count, batch_size)
+    n_skipped = skips.n_skipped()
     emit(
         "finished",
         peak_device_bytes=torch.cuda.max_memory_reserved(applied.device) if cuda else None,

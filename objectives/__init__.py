@@ -1,6 +1,6 @@
 """What is better, what limits a winner keeps, and whether it still learns the same."""
 
-from objectives.constraints import device_bytes, reasons, violations
+from objectives.constraints import Constraints, device_bytes, reasons, violations
 from objectives.make import make
 from objectives.numerics import accepts, same_data
 from objectives.protocol import Objective
@@ -8,6 +8,7 @@ from objectives.run_time import RunTime
 from objectives.throughput import Throughput
 
 __all__ = [
+    "Constraints",
     "Objective",
     "RunTime",
     "Throughput",

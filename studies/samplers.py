@@ -26,6 +26,9 @@ GUIDED = ("tpe", "gp")
 CONSTRAINTS = "constraints"
 """User attribute of a trial: by how much it breaks each limit; 0 or less is fine."""
 
+OVER = "over_limits"
+"""The same before a baseline that is above a limit itself has raised it."""
+
 SETS_CONSTRAINTS = hasattr(optuna.Trial, "set_constraint")
 """Optuna 5 takes constraints from the trial; earlier ones ask a function of the sampler's."""
 

@@ -24,7 +24,7 @@ from studies.outcomes import told
 from studies.pace import Pace
 from studies.proposals import Proposals
 from studies.protocols import Space, Trial
-from studies.samplers import CONSTRAINTS, allowed
+from studies.samplers import CONSTRAINTS, OVER, allowed
 
 UNFINISHED = "unfinished"
 """How a trial counts that was cut off, or whose server failed: it tells nothing of its settings."""
@@ -48,6 +48,7 @@ class Search:
         refuse: Why settings are known to fail before they are tried, such as for want of shared
             memory; empty if they are not.
         proven: What an earlier session of the study has proven to be faster: it takes part again.
+        allow: Gets the violations of the baseline, which no winner has to undercut.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Search:
         violations: Callable[[Measurement], Sequence[float]] = lambda measurement: (),
         refuse: Callable[[Settings], str] = lambda settings: "",
         proven: Settings | None = None,
+        allow: Callable[[Sequence[float]], None] = lambda violations: None,
     ) -> None:
         self._ledger = ledger
         self._study = ledger.study
@@ -69,6 +71,7 @@ class Search:
         self._violations = violations
         self._refuse = refuse
         self._proven = proven
+        self._allow = allow
         self._proposals = Proposals(ledger.study, space, len(ledger.trials))
         self._lost = Lost(ledger, lab.sign)
         self._pace = Pace(lab)
@@ -78,6 +81,7 @@ class Search:
             lab.compiled.learn(*compiled(trial))
             if trial.user_attrs["kind"] == "baseline" and trial.value is not None:
                 self._levels[-1.0] = trial.value  # before this session
+                allow(trial.user_attrs.get(OVER, trial.user_attrs[CONSTRAINTS]))
             if trial.state != TrialState.FAIL:  # an unfinished one may be tried again
                 self._proposals.remember(trial)
         ended = (t.user_attrs for t in ledger.trials if t.user_attrs["outcome"] == "ok")
@@ -292,7 +296,9 @@ class Search:
     def _tell(self, trial: Trial, asked: optuna.Trial | None, unfinished: bool = False) -> None:
         value = trial.value * self._lost.factor
         state, value_told = (TrialState.FAIL, None) if unfinished else told(trial.run, value)
-        violations = [float(v) for v in self._violations(trial.run.measurement)]
+        over = [float(v) for v in self._violations(trial.run.measurement)]
+        if trial.kind == "baseline" and state == TrialState.COMPLETE:
+            self._allow(over)
         attributes = {
             "number": trial.number,
             "kind": trial.kind,
@@ -306,7 +312,8 @@ class Search:
             "startup_s": trial.run.measurement.startup_s,
             "samples_per_s": trial.run.measurement.samples_per_s,
             "compile_s": trial.run.measurement.compile_s,
-            CONSTRAINTS: violations,
+            OVER: over,
+            CONSTRAINTS: [float(v) for v in self._violations(trial.run.measurement)],
         }
         # Of a trial that failed, blocks are no rate that could be compared.
         values: list[float] = []

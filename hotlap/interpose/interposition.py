@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
+from hotlap.interpose.attention_kernel import AttentionKernel
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.in_backward import in_backward
 from hotlap.interpose.listener import Listener
@@ -44,6 +45,7 @@ class Interposition:
         seen: What was found so far.
         notes: Imposed settings that could not be put in force.
         patches: What was replaced, and is put back by `remove`.
+        kernel: The attention kernel for training.
     """
 
     def __init__(
@@ -55,10 +57,11 @@ class Interposition:
         self.notes: list[Note] = []
         self.patches = Patches()
         places = Places()
-        self._switches = Switches(imposed, self.notes, self.seen, places)
+        self.kernel = AttentionKernel(imposed.value("sdpa_backend"), observe)
+        self._switches = Switches(imposed, self.notes, self.seen, places, self.kernel)
         self._loaders = Loaders(imposed, self.notes, self.seen, places)
         ranks = Ranks(self.seen, alone)
-        self._roots = Roots(imposed, self.seen, places, ranks, observe)
+        self._roots = Roots(imposed, self.seen, places, ranks, observe, self.kernel)
         self._optimizers = Optimizers(
             imposed, self.notes, self.seen, places, ranks, observe, self._made, self._stepped
         )

@@ -14,7 +14,7 @@ from hotlap.interpose.seen import OptimizerSeen, RootSeen, Seen
 from hotlap.notes import Note
 from hotlap.settings import AGAINST_DETERMINISM, LOADER_SETTINGS, NAMES
 
-MODEL = ("memory_format", "amp", "compile_mode")
+MODEL = ("memory_format", "amp", "compile_mode", "sdpa_backend")
 
 FREELY_OVERRULED = ("amp", "compile_mode")
 """Settings that `override` may name without harm: what they change, the losses show."""

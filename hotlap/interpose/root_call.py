@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from torch import nn
 from torch.amp import is_autocast_available
 
 from hotlap.batches import has_image_rank
+from hotlap.interpose.attention_kernel import AttentionKernel
+from hotlap.interpose.graph_memory import GraphMemory
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.nested import mapped
@@ -29,10 +32,10 @@ Call = Callable[..., Any]
 class RootCall:
     """Runs a root's forward pass with layout, autocast and compilation in force.
 
-    Autocast and the compiled function are for training: an evaluation (without gradients, and not
-    in training mode) runs as the script's own, and so does a call that torch.jit traces, whose
-    graph the script keeps. Outputs of autocast are handed back in float32, or a loss that the
-    script computes outside would meet bf16 with a float target.
+    Autocast, the attention kernel and the compiled function are for training: an evaluation
+    (without gradients, and not in training mode) runs as the script's own, and so does a call that
+    torch.jit traces, whose graph the script keeps. Outputs of autocast are handed back in float32,
+    or a loss that the script computes outside would meet bf16 with a float target.
 
     Args:
         module: The root; not kept alive.
@@ -40,6 +43,8 @@ class RootCall:
         imposed: memory_format, amp and compile_mode are read.
         seen: Its forward passes are counted.
         listener: Hears of each call.
+        kernel: The attention kernel for its training; None leaves attention to the script.
+        memory: Looks after what CUDA graphs write again.
     """
 
     def __init__(
@@ -49,6 +54,8 @@ class RootCall:
         imposed: Imposed,
         seen: RootSeen,
         listener: Listener | None = None,
+        kernel: AttentionKernel | None = None,
+        memory: GraphMemory | None = None,
     ) -> None:
         self._module = weakref.ref(module)
         self.inner = inner
@@ -58,10 +65,14 @@ class RootCall:
         self._format = FORMATS.get(imposed.value("memory_format"))
         self._amp = settings.amp != "none"
         self._amp_wins = "amp" in imposed.override
+        self._kernel = kernel
+        self._has_autocast: bool | None = None  # of the script's own, in the first call
+        self._changes = self._amp or kernel is not None
         self._compiled: Call | None = None
         if settings.compile_mode != "none":
             within = getattr(module, "_orig_mod", module)  # not what the script has compiled
-            self._compiled = torch.compile(within._call_impl, mode=settings.compile_mode)
+            compiled = torch.compile(within._call_impl, mode=settings.compile_mode)
+            self._compiled = compiled if memory is None else memory.around(compiled)
         self._entered = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -88,9 +99,26 @@ class RootCall:
                 return plain(*args, **kwargs)
             # Without gradients, too: the same call may come again with them, and has to give the
             # same (the old policy of a ratio, the first pass of a reentrant checkpoint).
-            return self._cast(module, call, args, kwargs) if self._amp else call(*args, **kwargs)
+            if not self._changes:
+                return call(*args, **kwargs)
+            way = self._cast if self._kernel is None else self._attend
+            return way(module, call, args, kwargs)
         finally:
             self._entered = False
+
+    def _attend(self, module: nn.Module, call: Call, args: Any, kwargs: Any) -> Any:
+        """Call it with the imposed attention kernel, and in the imposed precision.
+
+        A script may forget to say that it evaluates, and leave its own autocast all the same: in
+        another precision than at first this kernel may be none.
+        """
+        assert self._kernel is not None, "else nothing is to be done about attention"
+        own = _is_autocast(self._device(module))
+        if self._has_autocast is None:
+            self._has_autocast = own
+        in_force = self._kernel.in_force() if own == self._has_autocast else nullcontext()
+        with in_force:
+            return self._cast(module, call, args, kwargs) if self._amp else call(*args, **kwargs)
 
     def _cast(self, module: nn.Module, call: Call, args: Any, kwargs: Any) -> Any:
         """Call it in the imposed precision, unless an autocast of the script's own has to stay."""

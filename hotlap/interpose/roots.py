@@ -25,6 +25,8 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 
 from hotlap.batches import has_image_rank
+from hotlap.interpose.attention_kernel import AttentionKernel
+from hotlap.interpose.graph_memory import GraphMemory
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.in_backward import in_backward
 from hotlap.interpose.listener import Listener
@@ -58,20 +60,29 @@ class Roots:
         places: Tell where it was called.
         ranks: Where others train along, settings of the model's stay out.
         observe: Whether the roots are to be known in any case.
+        kernel: The attention kernel for their training.
     """
 
     def __init__(
-        self, imposed: Imposed, seen: Seen, places: Places, ranks: Ranks, observe: bool
+        self,
+        imposed: Imposed,
+        seen: Seen,
+        places: Places,
+        ranks: Ranks,
+        observe: bool,
+        kernel: AttentionKernel,
     ) -> None:
         self._imposed = imposed
         self._wanted = observe or any(name in imposed for name in MODEL)
         self._ranks = ranks
+        self._kernel = kernel
         self._places = places
         self._seen = seen
         # Not their calls: what is compiled in a module's place holds the module, and nothing here
         # may keep alive a model that the script lets go of.
         self._found: WeakKeyDictionary[nn.Module, RootSeen] = WeakKeyDictionary()
         self._optimizers: WeakSet[Optimizer] = WeakSet()
+        self._memory = GraphMemory(imposed.alone().compile_mode, self._trained)
         self._thread = threading.get_ident()
         self._watching = False
         self._n_watched = 0
@@ -104,6 +115,8 @@ class Roots:
                 return plain(self, *args, **kwargs)
 
         roots = self
+        self._kernel.install(patches)
+        self._memory.install(patches)
         self._patches = patches
         self._outermost = outermost
         patches.on_undo(self._remove)
@@ -132,13 +145,7 @@ class Roots:
             return
         self._n_watched += 1
         held = {id(parameter) for module in self._found for parameter in module.parameters()}
-        missing = (
-            id(parameter) not in held
-            for optimizer in self._optimizers
-            for group in optimizer.param_groups
-            for parameter in group["params"]
-            if parameter.requires_grad
-        )
+        missing = (id(p) not in held for p in self._trained() if p.requires_grad)
         if (long := self._n_watched >= MAX_WATCHED_STEPS) or not any(missing):
             self._n_in_vain += long
             self._watching = False
@@ -189,6 +196,12 @@ class Roots:
             _take_away(module)
             self._adopt(outer, seen)
 
+    def _trained(self) -> Iterator[torch.Tensor]:
+        """The parameters of all optimizers."""
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                yield from group["params"]
+
     def _look_for_forwards(self) -> None:
         """Between two steps no root was called, but a function that the script has compiled."""
         if not self._has_functions:
@@ -227,12 +240,7 @@ class Roots:
     def _consider(self, module: nn.Module, args: Any, kwargs: Any, frame: FrameType) -> None:
         if module in self._found or not torch.is_grad_enabled():
             return
-        trained = {
-            id(parameter)
-            for optimizer in self._optimizers
-            for group in optimizer.param_groups
-            for parameter in group["params"]
-        }
+        trained = {id(parameter) for parameter in self._trained()}
         parameters = [p for p in module.parameters() if not is_lazy(p)]
         if not any(id(parameter) in trained for parameter in parameters):
             return
@@ -267,7 +275,9 @@ class Roots:
             lay_out(module, imposed.settings.memory_format)
             for optimizer in self._optimizers:
                 follow_layout(optimizer)
-        call = RootCall(module, inner, imposed, seen, self.listener)
+        takes_kernel = self._kernel.wanted and "sdpa_backend" not in seen.refused
+        kernel = self._kernel if takes_kernel else None
+        call = RootCall(module, inner, imposed, seen, self.listener, kernel, self._memory)
         # Not by setattr: a module that wraps another hands attributes on to it.
         module.__dict__["_compiled_call_impl"] = call
         self._found[module] = seen

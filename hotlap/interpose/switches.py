@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from hotlap.flags import SDPA_SWITCHES, apply_process
+from hotlap.interpose.attention_kernel import AttentionKernel
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
@@ -34,10 +35,21 @@ CUDNN = {
 
 
 class Switches:
-    """Puts flags and threads in force and guards them."""
+    """Puts flags and threads in force and guards them.
 
-    def __init__(self, imposed: Imposed, notes: list[Note], seen: Seen, places: Places) -> None:
+    The attention kernel is guarded in training alone: who evaluates has the script's own switches.
+    """
+
+    def __init__(
+        self,
+        imposed: Imposed,
+        notes: list[Note],
+        seen: Seen,
+        places: Places,
+        kernel: AttentionKernel,
+    ) -> None:
         self._imposed = imposed
+        self._kernel = kernel
         self._notes = notes
         self._seen = seen
         self._places = places
@@ -47,7 +59,8 @@ class Switches:
 
     def put(self) -> None:
         """Put what is imposed in force; nothing imposed, nothing touched."""
-        self._notes += apply_process(self._imposed.alone(), self._imposed.names)
+        names = self._imposed.names - {"sdpa_backend"}
+        self._notes += apply_process(self._imposed.alone(), names)
 
     def install(self, patches: Patches) -> None:
         """Hear what the script sets from now on."""
@@ -67,10 +80,11 @@ class Switches:
             if hasattr(plain, "__set__"):  # without cuDNN the limit is no property
                 patches.put(cudnn, attribute, _Guarded(plain, setting, self._goes_through))
         self._guard_matmul(patches)
+        self._guard_newer_cudnn(patches)
         everything = type(torch.backends)
-        plain = vars(everything).get("fp32_precision")
-        if hasattr(plain, "__set__"):  # since torch 2.9
-            patches.put(everything, "fp32_precision", _Guarded(plain, "", self._hear_general))
+        if plain := _newer(everything):
+            general = _Guarded(plain, "", self._hear_general, self._look_at_precisions)
+            patches.put(everything, "fp32_precision", general)
 
     def _guard(
         self,
@@ -106,6 +120,44 @@ class Switches:
         goes_through = self._goes_through
         patches.put(kind, "__setattr__", __setattr__)
 
+    def _guard_newer_cudnn(self, patches: Patches) -> None:
+        # Since torch 2.9: of convolutions, of recurrent layers, of both without one of their own.
+        cudnn: Any = torch.backends.cudnn
+        hear, then = self._hear_newer, self._look_at_precisions
+        for kind in (type(cudnn), type(getattr(cudnn, "rnn", None))):
+            if plain := _newer(kind):
+                newer = _Guarded(plain, "cudnn_allow_tf32", hear, then)
+                patches.put(kind, "fp32_precision", newer)
+        if not hasattr(cudnn, "conv"):
+            return
+        kind = type(cudnn.conv)  # also that of other backends' switches
+        write: Any = kind.__setattr__
+
+        @functools.wraps(write)
+        def __setattr__(self: Any, name: str, value: Any) -> None:
+            if name != "fp32_precision" or self.backend != "cuda":
+                write(self, name, value)
+            elif hear("cudnn_allow_tf32", value, sys._getframe(1)):
+                write(self, name, value)
+                then()
+
+        patches.put(kind, "__setattr__", __setattr__)
+
+    def _hear_newer(self, setting: str, value: Any, frame: FrameType) -> bool:
+        return self._goes_through(setting, value == "tf32", frame)
+
+    def _look_at_precisions(self) -> None:
+        """Tell what the script has set as it is now: a wide switch leaves narrower ones alone."""
+        backends: Any = torch.backends
+        tf32 = {backends.cudnn.conv.fp32_precision, backends.cudnn.rnn.fp32_precision} == {"tf32"}
+        cudnn = self._seen.sets.get("cudnn_allow_tf32")
+        if cudnn is not None and not cudnn.overruled:
+            cudnn.value = tf32
+        tf32 = backends.cuda.matmul.fp32_precision == "tf32"
+        matmul = self._seen.sets.get("float32_matmul_precision")
+        if matmul is not None and not matmul.overruled and tf32 == (matmul.value == "highest"):
+            matmul.value = "high" if tf32 else "highest"
+
     def _hear_general(self, _: str, value: Any, frame: FrameType) -> bool:
         # It changes only what has no value of its own, so nothing that is imposed.
         if value in ("tf32", "ieee"):
@@ -125,7 +177,7 @@ class Switches:
             self._release(where)
         kept = setting in self._imposed and setting not in self._released
         self._seen.sets[setting] = SetSeen(setting, simple(value), where, overruled=kept)
-        return not kept
+        return not kept or (setting == "sdpa_backend" and not self._kernel.within)
 
     def _release(self, where: str) -> None:
         for name in AGAINST_DETERMINISM:
@@ -143,11 +195,16 @@ class _Guarded:
     """A property of a backend's module, which the script may set only if it goes through."""
 
     def __init__(
-        self, plain: Any, setting: str, goes_through: Callable[[str, Any, FrameType], bool]
+        self,
+        plain: Any,
+        setting: str,
+        goes_through: Callable[[str, Any, FrameType], bool],
+        then: Callable[[], None] = lambda: None,
     ) -> None:
         self._plain = plain
         self._setting = setting
         self._goes_through = goes_through
+        self._then = then
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self._plain.__get__(owner, kind)
@@ -155,6 +212,13 @@ class _Guarded:
     def __set__(self, owner: Any, value: Any) -> None:
         if self._goes_through(self._setting, value, sys._getframe(1)):
             self._plain.__set__(owner, value)
+            self._then()
+
+
+def _newer(kind: type) -> Any:
+    """The property `fp32_precision` of a backend's module; None before torch 2.9."""
+    plain = vars(kind).get("fp32_precision")
+    return plain if hasattr(plain, "__set__") else None
 
 
 def _flag(setting: str) -> Any:

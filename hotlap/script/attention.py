@@ -11,6 +11,7 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from hotlap.inspect_workload import SDPA_BACKENDS
+from hotlap.interpose.attention_kernel import AttentionKernel
 from hotlap.interpose.nested import mapped
 from hotlap.interpose.patches import Patches
 
@@ -21,17 +22,20 @@ HALF = torch.bfloat16
 class Attention:
     """Hears `scaled_dot_product_attention`, and tries each kernel on its last call.
 
+    What is called outside of a root's training counts for nothing: no kernel reaches it.
+
     Args:
         patches: What was replaced, and is put back in the end.
+        kernel: Knows when a root is trained.
     """
 
-    def __init__(self, patches: Patches) -> None:
+    def __init__(self, patches: Patches, kernel: AttentionKernel) -> None:
         self._last: tuple[Any, Any] | None = None
         plain: Any = functional.scaled_dot_product_attention
 
         @functools.wraps(plain)
         def heard(*args: Any, **kwargs: Any) -> Any:
-            if torch.is_grad_enabled():
+            if kernel.within and torch.is_grad_enabled():
                 self._last = args, kwargs
             return plain(*args, **kwargs)
 

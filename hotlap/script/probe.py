@@ -58,7 +58,7 @@ class Probe(ScriptFollower):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._attention = Attention(self.interposition.patches)
+        self._attention = Attention(self.interposition.patches, self.interposition.kernel)
         self._environment = dict(os.environ)
 
     def begin(self, loader: Any) -> None:

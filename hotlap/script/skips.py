@@ -57,3 +57,7 @@ class Skips:
     def n_skipped(self) -> int:
         """Updates left out so far; reading it waits for the device."""
         return self._n_left_out + sum(int(n.item()) for n in self._overflows.values())
+
+    def asked_and_skipped(self) -> tuple[int, int]:
+        """Updates asked for, and those of them left out, so far; waits for the device."""
+        return self.n_asked, self.n_skipped

@@ -12,7 +12,7 @@ from hotlap.block_timer import Trained
 from hotlap.device_mark import DeviceMark
 from hotlap.device_stalls import DeviceStalls
 from hotlap.device_wait import AT_ONCE, device_wait
-from hotlap.errors import Diverged, InvalidTrial
+from hotlap.errors import InvalidTrial
 from hotlap.feed import FeedState
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.reach import unreached
@@ -25,7 +25,7 @@ from hotlap.sides import compute_nothing
 from hotlap.toolchain import device_uuid
 from hotlap.training import PassSize, length
 from hotlap.window import Feed, WindowTimer, drive
-from hotlap.worker import MAX_SKIPPED
+from hotlap.window_skips import WindowSkips
 
 AGAIN = 3
 """What is left out so many times comes again and again."""
@@ -37,9 +37,9 @@ class Timer(ScriptFollower):
     _timer: WindowTimer | None = None
     _timing: Generator[None, Trained, list[Block]]
     _device: torch.device
+    _skips: WindowSkips
     _holding: Holding | None = None
     _startup_s = 0.0
-    _n_before = 0, 0  # updates asked for, and skipped, before the window
     _own_batches: tuple[float, float, int] | None = None  # since when, and left out before
 
     @property
@@ -124,6 +124,8 @@ class Timer(ScriptFollower):
 
     def _made(self, feed: FeedState, loader: Any, n_workers: int) -> WindowTimer:
         device, side = self._device, self.job.side
+        counts = self.skips.asked_and_skipped
+        self._skips = WindowSkips(self.emit, counts, "the script's own GradScaler")
         self.emit(
             "built",
             startup_s=self._startup_s,
@@ -144,18 +146,13 @@ class Timer(ScriptFollower):
             persistent=n_workers > 0 and loader.persistent_workers,
             n_prefetched=n_workers * (getattr(loader, "prefetch_factor", None) or 0),
             n_held=self._holding.n_held if self._holding is not None else 1,
-            emit=self._tell,
+            emit=self._skips,
             synchronize=device_wait(device),
             mark=DeviceMark(device) if cuda and side != "loader" else None,
             other_cpu_share=OtherCpu(),
             usage=Usage((lambda: torch.cuda.memory_allocated(device)) if cuda else None),
             clock=time.perf_counter if side == "loader" else self.units.clock,
         )
-
-    def _tell(self, event: str, **values: Any) -> None:
-        self.emit(event, **values)
-        if event == "warm":  # a scaler that finds its scale skips before the window
-            self._n_before = self.skips.n_asked, self.skips.n_skipped
 
     def _left_out_share(self) -> float:
         """Of a script's time without a loader, what was left out, if that comes again and again.
@@ -178,13 +175,7 @@ class Timer(ScriptFollower):
         return [note for note in notes if note["setting"] not in told]
 
     def _finish(self) -> None:
-        n_asked = self.skips.n_asked - self._n_before[0]
-        n_skipped = self.skips.n_skipped - self._n_before[1]
-        if n_skipped > MAX_SKIPPED * n_asked:
-            raise Diverged(
-                f"the script's own GradScaler skipped {n_skipped} of the window's {n_asked} "
-                "updates, because gradients overflow: with these settings it hardly trains"
-            )
+        n_skipped = self._skips.n_skipped()
         cuda = self._device.type == "cuda"
         self.ending.answer(
             "finished",

@@ -78,6 +78,18 @@ def test_jobs_with_a_default_device_come_to_their_ends(runner, tmp_path):
     assert found.status == "PASS", found.detail
 
 
+@pytest.mark.parametrize(("changes", "status"), [
+    ({}, "PASS"),
+    ({"gpu_power_w": None}, "SKIP"),
+    ({"gpu_power_w": 0.0}, "FAIL"),
+    (dict.fromkeys((*trials.WATCHED, "gpu_memory_bytes")), "FAIL"),
+])  # fmt: skip
+def test_a_counter_that_the_driver_does_not_have_is_no_fault(changes, status):
+    gpu = {**dict.fromkeys((*trials.WATCHED, "gpu_memory_bytes"), 1.0), **changes}
+    there = {name: value for name, value in gpu.items() if value is not None}
+    assert trials.watched(there).status == status
+
+
 def test_every_cuda_knob_is_tried():
     tried = {name for row in (*knobs.ROWS, *knobs.LONG) for name in row.settings}
     assert tried == set(NAMES) - NOT_CUDAS

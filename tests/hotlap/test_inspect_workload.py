@@ -2,6 +2,7 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import hotlap
+from hotlap import toolchain
 from hotlap.inspect_workload import facts, sample_times, spawn_error
 from hotlap.toolchain import device_facts, has_compiler
 
@@ -232,6 +234,17 @@ def test_a_missing_compiler_is_noticed(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CXX", "")
     assert has_compiler(torch.device("cpu")) is False
+
+
+@pytest.mark.parametrize(("major", "compiles"), [(6, False), (7, True)])
+def test_triton_takes_no_gpu_before_volta(monkeypatch, tmp_path, major, compiles):
+    properties = SimpleNamespace(major=major, minor=0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(toolchain, "_first_working", lambda names: True)
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setattr(toolchain.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    assert has_compiler(torch.device("cuda")) is compiles
 
 
 @pytest.mark.gpu

@@ -1,7 +1,7 @@
 import pytest
 
 from hotlap.measurement import Measurement
-from objectives import device_bytes, reasons, violations
+from objectives import Constraints, device_bytes, reasons, violations
 
 LIMITS = {"device_memory": 0.9}
 GIB = 1 << 30
@@ -42,3 +42,22 @@ def test_what_cannot_be_known_is_no_violation(facts: dict[str, object]) -> None:
 
 def test_a_measurement_without_a_device_is_no_violation() -> None:
     assert violations(used(None), LIMITS, FACTS) == (-1.0,)
+
+
+def test_a_limit_that_the_baseline_breaks_is_what_the_baseline_uses() -> None:
+    notes: list[str] = []
+    kept = Constraints(LIMITS, FACTS, notes.append)
+    assert kept.reasons(used(95)) != []
+    for _ in range(2):  # another session's too: it counts once
+        kept.allow([0.05])
+    assert len(notes) == 1 and "a winner may use about what the baseline does" in notes[0]
+    assert kept.violations(used(95))[0] < 0 < kept.violations(used(97))[0]
+    assert kept.reasons(used(95)) == []
+    (reason,) = kept.reasons(used(97))
+    assert reason.endswith("which is 97%, and the baseline's own peak allows 96%")
+
+
+def test_a_baseline_within_the_limits_changes_none() -> None:
+    kept = Constraints(LIMITS, FACTS)
+    kept.allow(kept.violations(used(50)))
+    assert kept.violations(used(80)) == violations(used(80), LIMITS, FACTS)

@@ -64,6 +64,7 @@ class SimulatedRunner:
         compile_s: Seconds that settings compile for, in their first block.
         serves_s: Seconds that the start of a server takes for them.
         is_killed: Whether the server is killed in the middle of their trial.
+        peak_bytes: What they take of a device at their peak, if there is one.
         n_epoch_steps: Steps in an epoch.
     """
 
@@ -81,6 +82,7 @@ class SimulatedRunner:
         n_epoch_steps: int | None = None,
         serves_s: Callable[[Settings], float] = lambda settings: 0.0,
         is_killed: Callable[[Settings], bool] = lambda settings: False,
+        peak_bytes: Callable[[Settings], int | None] = lambda settings: None,
     ) -> None:
         self._clock = clock
         self._rate = rate
@@ -94,6 +96,7 @@ class SimulatedRunner:
         self._n_epoch_steps = n_epoch_steps
         self._serves_s = serves_s
         self._is_killed = is_killed
+        self._peak_bytes = peak_bytes
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
@@ -187,7 +190,8 @@ class SimulatedRunner:
             if fault and i == 1:
                 raise Stopped(fault, FAILURES[fault])  # type: ignore[arg-type]
             emit("block", **self._block(settings, process, spend))
-        emit("finished", peak_device_bytes=None, peak_host_bytes=2**30, n_skipped_steps=0)
+        peak = self._peak_bytes(settings)
+        emit("finished", peak_device_bytes=peak, peak_host_bytes=2**30, n_skipped_steps=0)
 
     def _block(
         self, settings: Settings, process: float, spend: Callable[[float], None]

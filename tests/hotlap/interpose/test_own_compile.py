@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from hotlap.interpose import Imposed, reach
-from hotlap.interpose.reach import unreached
+from hotlap.interpose.reach import MODEL, unreached
 from tests.hotlap.interpose.nets import IMAGES, Net, inputs_of, optimizer_of, train_net
 from tests.hotlap.interpose.nets import train as train_by
 
@@ -71,7 +71,7 @@ def test_a_compiled_function_that_calls_the_model_is_traced_as_a_whole(interpose
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == n_graphs + 1
     assert __file__ in seen.own["function"]
     sentence = "the model is called within a function that the script compiles itself"
-    for name in ("amp", "memory_format", "compile_mode"):
+    for name in MODEL:
         assert reach(seen, override=["amp", "compile_mode"])[name].startswith(sentence)
 
 

@@ -20,9 +20,7 @@ def _as_before():
     torch.set_num_threads(n_threads)
     torch.use_deterministic_algorithms(False)
     if hasattr(torch.backends, "fp32_precision"):
-        torch.backends.fp32_precision = "none"
-    for name in ("flash", "mem_efficient", "math", "cudnn"):
-        getattr(torch.backends.cuda, f"enable_{name}_sdp")(True)
+        torch.backends.fp32_precision = torch.backends.cudnn.fp32_precision = "none"
 
 
 def test_an_imposed_flag_holds_when_the_script_sets_it_again(interpose):
@@ -109,18 +107,6 @@ def test_override_keeps_a_flag_against_determinism(interpose):
     assert torch.backends.cudnn.benchmark
 
 
-def test_an_imposed_attention_kernel_holds_and_contexts_of_torch_still_work(interpose):
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    seen = interpose(sdpa_backend="math").seen
-    torch.backends.cuda.enable_flash_sdp(True)
-    assert seen.sets["sdpa_backend"].value == "flash on"
-    assert not torch.backends.cuda.flash_sdp_enabled()
-    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-        assert torch.backends.cuda.flash_sdp_enabled()
-    assert not torch.backends.cuda.flash_sdp_enabled()
-
-
 def test_a_debug_mode_that_asks_for_nothing_leaves_the_imposed_flags(interpose):
     interpose(cudnn_benchmark=True)
     torch.set_deterministic_debug_mode("default")
@@ -174,3 +160,48 @@ def test_the_general_switch_is_seen_as_both_settings_and_overrules_no_imposed_on
         "float32_matmul_precision": ("high", True),
         "cudnn_allow_tf32": (True, True),
     }
+
+
+CUDNN = ("conv", "rnn", "both", "all")
+"""Whose newer switch, from the narrowest to the widest."""
+
+
+def newer(name):
+    """What has the newer switch `fp32_precision` of cuDNN's convolutions, or of more."""
+    backends = torch.backends
+    cudnn = backends.cudnn
+    return {"conv": cudnn.conv, "rnn": cudnn.rnn, "both": cudnn, "all": backends}[name]
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch is too old")
+@pytest.mark.parametrize("unset", [False, True])
+@pytest.mark.parametrize("name", CUDNN)
+def test_a_newer_switch_of_cudnn_is_seen_as_what_it_comes_to(interpose, name, unset):
+    seen = interpose().seen
+    if unset:  # the narrow ones leave it to the wide ones
+        newer("conv").fp32_precision = newer("rnn").fp32_precision = "none"
+    for value in ("ieee", "tf32", "ieee"):
+        newer(name).fp32_precision = value
+        both = {newer("conv").fp32_precision, newer("rnn").fp32_precision}
+        assert seen.sets["cudnn_allow_tf32"].value is (both == {"tf32"})
+        if unset and name in ("both", "all"):
+            assert both == {value}
+    assert not seen.sets["cudnn_allow_tf32"].overruled
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch is too old")
+@pytest.mark.parametrize("name", CUDNN)
+def test_an_imposed_tf32_holds_against_the_newer_switches_of_cudnn(interpose, name):
+    seen = interpose(cudnn_allow_tf32=False).seen
+    newer(name).fp32_precision = "tf32"
+    assert newer("conv").fp32_precision == newer("rnn").fp32_precision == "ieee"
+    told = seen.sets["cudnn_allow_tf32"]
+    assert (told.value, told.overruled) == (True, True)
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="torch is too old")
+def test_a_general_switch_leaves_what_the_script_has_said_of_products(interpose):
+    seen = interpose().seen
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    torch.backends.fp32_precision = "ieee"
+    assert seen.sets["float32_matmul_precision"].value == "high"

@@ -78,16 +78,20 @@ def test_a_script_that_does_not_train_is_invalid(scripts):
 
 
 def test_the_attention_kernels_of_a_model_that_calls_it(scripts):
-    text = TRAINING.replace("loss = nn.functional.mse_loss(model(x), y)", "loss = attend(model(x))")
-    text += """
-def attend(x):
-    q = x.reshape(1, 1, 8, 1) * torch.ones(8)
-    return nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).mean()
+    text = (
+        TRAINING
+        + """
+class Attend(nn.Module):
+    def forward(self, x):
+        q = x.reshape(1, 1, 8, 1) * torch.ones(8)
+        return nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)[0, 0, :, :1]
 
+model.append(Attend())
 train(100)
 """
+    )
     facts = scripts.facts(text)
-    assert facts["attention"] is True
+    assert facts["attention"] is True and "sdpa_backend" not in facts["unreached"]
     assert {"math", "flash"} <= set(facts["sdpa_backends_float32"])
 
 
