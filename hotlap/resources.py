@@ -32,7 +32,11 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class OtherCpu:
-    """CPU that others than this trial used since the last call, as a share of the machine."""
+    """CPU that others than this trial used since the last call, as a share of the machine.
+
+    Of a virtual machine's neighbours only the time is seen in which they had a core that was wanted
+    here: `steal` in proc(5).
+    """
 
     def __init__(self) -> None:
         self._last = self._read()
@@ -192,8 +196,8 @@ def _busy_s() -> float:
         first_line = _read(f"{PROC}/stat").split(b"\n", 1)[0]
     except OSError:
         return 0.0
-    user, nice, system, _idle, _iowait, irq, softirq, *_ = first_line.split()[1:]
-    return sum(int(value) for value in (user, nice, system, irq, softirq)) / _TICKS
+    user, nice, system, _idle, _iowait, irq, softirq, steal, *_ = first_line.split()[1:]
+    return sum(int(value) for value in (user, nice, system, irq, softirq, steal)) / _TICKS
 
 
 def _kilobytes(pid: int, file: str, key: str) -> int:

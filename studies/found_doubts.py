@@ -18,6 +18,7 @@ from studies.doubts import (
 )
 from studies.found import Found
 from studies.gate import NO_BASELINE
+from studies.growth import MIN_POINTS, MIN_STEPS, can_tell
 
 
 def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
@@ -50,7 +51,7 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     elif proof.n_wanted:  # of what was refused before the rounds nothing was left to prove
         value = speedup.value if best is not baseline and not best.reasons else 0.0
         said.append(few_rounds(proof.n_rounds, best.name, value, again, proof.capped))
-    said += [*_growth(found), *_unchecked(found, folder), *_could_not_win(found)]
+    said += [*_growth(found), *_unseen(found), *_unchecked(found, folder), *_could_not_win(found)]
     return [doubt for doubt in said if doubt is not None]
 
 
@@ -70,6 +71,27 @@ def _growth(found: Found) -> list[Doubt]:
             "look for what the training loop or the data set appends to, or leaves open",
         )
         for growth in found.growth
+    ]
+
+
+def _unseen(found: Found) -> list[Doubt]:
+    """The winner's trials had too few steps to show growth."""
+    runs = [t.run.measurement for t in found.proof.winner.trials.values() if t.run.outcome == "ok"]
+    runs = [m for m in runs if any(block.host_bytes is not None for block in m.blocks)]
+    n_telling = sum(can_tell(m, "host_bytes") for m in runs)
+    if not (found.proof.found_better and runs) or 2 * n_telling > len(runs):
+        return []
+    step_s = max(m.step_time_s for m in runs)
+    window_s = math.ceil(2 * MIN_STEPS * step_s)
+    return [
+        Doubt(
+            "growth-unseen",
+            f"most of the winner's trials had fewer than {MIN_STEPS} steps or {MIN_POINTS} blocks, "
+            "so nobody knows whether its memory or open files grow from step to step",
+            "steps are long, and windows short",
+            f"a window with more steps, and a budget that leaves room for it: "
+            f"window.min_s={window_s} window.max_s={window_s}",
+        )
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is left of a loader that found no shared memory."""
+"""What others use of the machine, and what is left of a loader that found no shared memory."""
 
 import os
 import signal
@@ -40,3 +40,15 @@ def test_own_workers_are_ended_and_those_of_a_forked_scripts_parent_are_not(tmp_
     hint = resources.shared_memory_hint(2, 5, f"unable to allocate for file </{file.name}>")
     assert "up to 2 workers x 5 batches (+1) of 3 MiB and more" in hint and not file.exists()
     assert theirs.done == [] and ours.done == ["joined for 0", "killed", "joined for 5"]
+
+
+def test_what_a_virtual_machines_neighbours_take_is_others_cpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(resources, "PROC", tmp_path)
+    monkeypatch.setattr(resources.time, "monotonic", iter((0.0, 10.0, 20.0)).__next__)
+    line = "cpu  0 0 0 {} 0 0 0 {} 0 0\n"  # proc(5): user nice system idle iowait irq softirq steal
+    (tmp_path / "stat").write_text(line.format(0, 0))
+    share = resources.OtherCpu()
+    ticks = 10 * os.sysconf("SC_CLK_TCK") * os.cpu_count()
+    (tmp_path / "stat").write_text(line.format(ticks * 3 // 4, ticks // 4))
+    assert share() == pytest.approx(0.25, abs=0.01)
+    assert share() == 0.0

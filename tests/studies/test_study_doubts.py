@@ -29,6 +29,14 @@ def test_a_step_in_the_baselines_rate_is_a_drift_too():
     assert "slower" in doubts.baseline_drift(rates).sentence
 
 
+def test_a_drift_that_turns_round_is_told_too():
+    rates = [(60.0 * i, rate) for i, rate in enumerate((400, 400, 200, 200, 400, 400))]
+    doubt = doubts.baseline_drift(rates, noise_share=0.1)
+    assert "went between 200 and 400 samples/s and back in the 300 s between its" in doubt.sentence
+    assert doubts.baseline_drift(rates, noise_share=0.2) is None
+    assert doubts.baseline_drift([*rates[:2], (120.0, 200), *rates[4:]]) is None  # one alone
+
+
 def test_what_is_no_drift_is_not_told():
     assert doubts.baseline_drift(drifting(0.03)) is None
     assert doubts.baseline_drift(drifting(0.2), noise_share=0.1) is None
