@@ -33,7 +33,7 @@ from typing import Any
 
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
-from studies.arm import Arm, log_interval, shared_error
+from studies.arm import Arm, shared_error
 from studies.power import Power, expected_gain
 from studies.rounds import NARROW, Rounds
 
@@ -197,7 +197,7 @@ def _needed(n_rounds: int, n: int, power: Power | None) -> int:
 
 
 def _contribution(group: _Group, whole: Arm) -> Contribution:
-    ratio = log_interval(whole.ratios(group.arm), shared_error(whole.n_compared))
+    ratio = whole.over(group.arm, shared_error(whole.n_compared))
     failed = "; ".join(group.arm.reasons)
     kept = ratio.low > 1 or bool(failed)
     reason = f"needed: without it {failed}" if failed else ""

@@ -16,7 +16,7 @@ from pathlib import Path
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
 from studies.ablate import differing
-from studies.arm import Arm, log_interval
+from studies.arm import Arm
 from studies.doubt import more_time
 from studies.noise import LEAST_ROUNDS
 from studies.power import Power
@@ -94,7 +94,7 @@ class Confirmed:
 
     def as_good(self, arm: Arm, best: Arm) -> bool:
         """Whether the arm took part as long as the best one, and is not slower beyond doubt."""
-        ratio = log_interval(arm.ratios(best))
+        ratio = arm.over(best)
         return (
             len(arm.rates()) >= len(best.rates()) and ratio.value > 1 - NARROW and ratio.high >= 1
         )

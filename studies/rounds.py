@@ -1,9 +1,10 @@
 """Rounds: several settings values measured against each other, fairly.
 
-Arms run in fresh processes, interleaved over rounds, in a new random order each, so that a drift
-of the machine meets all of them alike. (Every second round backwards would cancel a steady drift;
-but two such rounds are no longer independent, and a machine that slows and recovers every 40 s
-made a winner of nothing in 11 of 100 studies, where random orders keep to 3.)
+Arms run in fresh processes, interleaved over rounds, in a new random order each, so that in the
+long run a drift of the machine meets all of them alike; for few rounds, which may have one order by
+chance, the intervals make up (studies/arm.py). (Every second round backwards would cancel a steady
+drift; but two such rounds are no longer independent, and a machine that slows and recovers every
+40 s made a winner of nothing in 11 of 100 studies, where random orders keep to 3.)
 
 Looking at the ratios after each round, and stopping as soon as one pleases, would find a
 difference where there is none. So rounds end by the time, by their number, or when the intervals

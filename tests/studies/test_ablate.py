@@ -100,7 +100,9 @@ def test_the_intervals_of_contributions_hold_all_together(tmp_path):
     ablation, _ = taken_apart(tmp_path, workers_only)
     for c in ablation.contributions:
         error = shared_error(len(ablation.contributions))
-        assert c.ratio == log_interval(c.whole.ratios(c.without), error)
+        assert c.ratio == c.whole.over(c.without, error)
+        alone = log_interval(c.whole.ratios(c.without), error)
+        assert c.ratio.low <= alone.low < alone.high <= c.ratio.high
 
 
 def test_one_of_eight_useless_settings_is_taken_for_proven_in_few_studies(tmp_path):
