@@ -72,9 +72,9 @@ class Confirmed:
     def winner(self) -> Arm:
         """The arm with the best lower bound above 1, or the baseline.
 
-        If another proven arm has only some of its settings, and is as good within `NARROW`, it
-        wins: what can be left out shall be. An arm that was given a reason against it meanwhile
-        cannot.
+        If another proven arm changes only some of its settings, be it to other values, and is as
+        good within `NARROW`, it wins: what can be left out shall be. An arm that was given a
+        reason against it meanwhile cannot.
         """
         baseline, *others = self.arms
         proven = [arm for arm in others if not arm.reasons and arm.speedup(baseline).low > 1]
@@ -224,9 +224,8 @@ def affordable(
     return taken
 
 
-def _changes(arm: Arm, baseline: Arm) -> set[tuple[str, object]]:
-    names = differing(arm.settings, baseline.settings)
-    return {(name, getattr(arm.settings, name)) for name in names}
+def _changes(arm: Arm, baseline: Arm) -> set[str]:
+    return set(differing(arm.settings, baseline.settings))
 
 
 def _unproven(baseline: Arm, folder: Path) -> str:

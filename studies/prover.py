@@ -34,6 +34,9 @@ PROVE = 0.5
 CONFIRM = 0.3
 """Share of it kept for numerics and rounds while the best is taken apart."""
 
+AMONG = 30
+"""Of so many of the search's best, one with fewer changes may be proven beside the best one."""
+
 LEFT_OUT = "left out of the proof: they ran out of time in the search, and it would go to them"
 
 LIKELIEST = "the likeliest change"
@@ -113,6 +116,8 @@ class Prover:
         arms = {"baseline": base, **{name: best[name] for name in best if name == whole}}
         if ablation and ablation.left.key() != ablation.whole.key():
             arms[f"{whole} with less"] = ablation.left
+        elif ablation and not ablation.contributions:
+            arms |= self._simplest(ablation.whole, base, noise)
         arms |= {"expert": expert, **best}
         self._expect(arms.values())
         rounds = self._rounds("confirm", self._budget.left)
@@ -127,6 +132,23 @@ class Prover:
                     arms[LIKELIEST] = likely
         power = self._power(best.get(whole, base), base, noise)
         return self._proven(rounds, arms, first, power)
+
+    def _simplest(self, best: Settings, base: Settings, noise: Noise) -> dict[str, Settings]:
+        """The trial with the fewest of the best one's changes that is as good, but for the noise.
+
+        Where nothing is taken apart, the best may hold whatever the search has picked up by luck.
+        """
+        behind = math.sqrt(2) * noise.between_processes[0]
+        level, changes = self._search.value_of(best), set(differing(best, base))
+        found: dict[str, Settings] = {}
+        for name, settings in self._search.best(AMONG).items():
+            value = self._search.value_of(settings)
+            if not value or not level or self._lab.sign * math.log(level / value) > behind:
+                break  # they come in order
+            fewer = set(differing(settings, base))
+            if fewer and fewer < changes:
+                found, changes = {name: settings}, fewer
+        return found
 
     def compare(self, base: Settings, name: str, settings: Settings, first: Trial) -> Confirmed:
         """All the time that is left for one comparison, where there is none for a search."""
