@@ -19,6 +19,7 @@ from studies.ablate import UNSEEN, Ablation, ablate, differing
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, affordable, confirm, distinct
+from studies.diagnosis import DIAGNOSIS_SHARE, SIDES_TRIALS
 from studies.lab import Lab
 from studies.noise import LEAST_ROUNDS, Noise
 from studies.numerics import MakeGate, Numerics
@@ -131,7 +132,7 @@ class Prover:
                 if alone and (likely := self._search.likeliest(guide)) is not None:
                     arms[LIKELIEST] = likely
         power = self._power(best.get(whole, base), base, noise)
-        return self._proven(rounds, arms, first, power)
+        return self._proven(rounds, arms, first, power, self._sides_s())
 
     def _simplest(self, best: Settings, base: Settings, noise: Noise) -> dict[str, Settings]:
         """The trial with the fewest of the best one's changes that is as good, but for the noise.
@@ -161,13 +162,21 @@ class Prover:
         arms: Mapping[str, Settings],
         first: Trial | None,
         power: Power | None,
+        sides_s: float = 0.0,
     ) -> Confirmed:
         """Numerics, then the rounds of those that may be frozen.
 
-        Where somebody takes part in them that could not be judged, they leave time for that.
+        Where somebody takes part in them that could not be judged, they leave time for that, and
+        the `sides_s` seconds for the winner's diagnosis, if that takes no arm and no needed round.
         """
         arms = self._that_learn(rounds, arms, None if first is None else first.run, power)
-        rounds = replace(rounds, kept_s=self.kept_s(arms["baseline"], arms.values()))
+        kept_s = self.kept_s(arms["baseline"], arms.values())
+        everyone = distinct(arms, self._lab.sign)
+        left_s = rounds.left() - kept_s - sides_s
+        enough = rounds.n_fitting(everyone, left_s) >= min(ENOUGH_ROUNDS, rounds.max_rounds)
+        if enough and len(affordable(everyone, rounds, left_s, power)) == len(everyone):
+            kept_s += sides_s
+        rounds = replace(rounds, kept_s=kept_s)
         others = [name for name in arms if name != "baseline"]
         who = "the best and the baseline, interleaved"
         if not others:
@@ -261,6 +270,12 @@ class Prover:
         value, level = self._search.value_of(best), self._search.value_of(base)
         seen = math.log(value / level) * self._lab.sign if value and level else 0.0
         return Power.of(seen, noise)
+
+    def _sides_s(self) -> float:
+        """Seconds that the winner's diagnosis needs; 0 where there will be none."""
+        typical_s = self._lab.typical_s()
+        most_s = DIAGNOSIS_SHARE * self._budget.seconds / 2
+        return SIDES_TRIALS * typical_s if self._plan.diagnose and typical_s <= most_s else 0.0
 
     def kept_s(self, base: Settings, arms: Iterable[Settings]) -> float:
         """Seconds that it takes to judge whichever wins of those `arms` that are not judged yet.
