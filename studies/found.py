@@ -71,7 +71,7 @@ class Found:
             return _alike(ablation, best.settings)
         if winner == ablation.left.key():
             return ablation.contributions
-        why = "without all that does not pay alone it was slower"
+        why = "pays nothing alone; without all of these it was slower"
         return tuple(
             c if c.kept else replace(c, kept=True, reason=why) for c in ablation.contributions
         )
