@@ -261,9 +261,8 @@ class Course:
         return self._repeat(trial) if trial.run.outcome == "ok" else None
 
     def _repeat(self, trial: Trial) -> Repeat:
-        self._last, m = trial, trial.run.measurement
-        blocks = (replace(m, blocks=(block,)).samples_per_s for block in m.blocks)
-        return Repeat(trial.ended_s, trial.value, m.samples_per_s, tuple(blocks))
+        self._last = trial
+        return Repeat.of(trial)
 
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""

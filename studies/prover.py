@@ -121,7 +121,7 @@ class Prover:
             arms |= self._simplest(ablation.whole, base, noise)
         arms |= {"expert": expert, **best}
         self._expect(arms.values())
-        rounds = self._rounds("confirm", self._budget.left)
+        rounds = replace(self._rounds("confirm", self._budget.left), noise=noise)
         if self._search.ran_out(expert) and expert.key() != base.key():
             left_s = rounds.left() - self.kept_s(base, arms.values())
             n_rounds = rounds.n_fitting(distinct(arms, self._lab.sign), left_s)
