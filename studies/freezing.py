@@ -16,7 +16,7 @@ from studies.ablate import differing
 from studies.confirm import Confirmed
 from studies.disproof import disproof, is_whole, stays, together
 
-NOTHING_PROVEN = {"speedup": 1.0, "speedup_ci95": None}
+NOTHING_PROVEN: dict[str, Any] = {"speedup": 1.0, "speedup_ci95": None}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ def freeze(
         old: What an earlier session has proven (see `proven_before`).
     """
     settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
-    kept, earlier = None, ""
+    kept: dict[str, Any] | None = None
+    earlier = ""
     if old is not None and old.settings.key() != settings.key():
         kept, earlier = judged(proof, old)
         if kept is not None:
