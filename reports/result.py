@@ -58,6 +58,7 @@ class Result:
         searched_of: Whose figure that is, "trial 7", of which these are a part; empty if their own.
         refused: What was fast and may not be frozen.
         uncompared: Why no round could be compared; empty if one could, or nothing was to be.
+        together: Those of the winner's settings that no rounds have shown to pay on their own.
         script: Somebody's own script and its arguments, if that was tuned.
         by_itself: Whether the baseline is that script by itself; else the user has asked for some
             of its settings.
@@ -93,6 +94,7 @@ class Result:
     searched_of: str = ""
     refused: tuple[Refusal, ...] = ()
     uncompared: str = ""
+    together: tuple[str, ...] = ()
     script: str = ""
     by_itself: bool = False
     bank: dict[str, int] = field(default_factory=dict)

@@ -20,6 +20,8 @@ def sentences(result: Result) -> list[str]:
         baseline = same = "its own baseline"
     if result.found_better and speedup is not None:
         said.append(_found(result, speedup, baseline))
+        if result.together:
+            said.append(f"{TOGETHER}: {', '.join(result.together)}.")
         if result.earlier:
             said.append(result.earlier)
         if result.searched is not None:
@@ -46,6 +48,9 @@ def sentences(result: Result) -> list[str]:
     said += [f"The bank: {words}." for end, words in BANK.items() if result.bank.get(end)]
     return said
 
+
+TOGETHER = "Proven with the others only, and not whether they pay on their own"
+"""Of those of the winner's settings of which no rounds show more."""
 
 BANK = {
     "added": "it has these settings from now on",

@@ -15,9 +15,12 @@ together; with a single arm, all but the likeliest one, for without any of them 
 baseline. So one setting alone is not taken apart: what it brings is what the proof says.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
-work, so that either can go but not both. So what is left is an arm of the confirm rounds beside
-the whole it comes from, and wins if it is not proven slower (studies/confirm.py). That is why this
-stage comes before the proof: what is frozen is exactly what was proven, and one proof is enough.
+work, so that either can go but not both. So what is left when all that does not pay has gone is
+looked at once beside the whole, and if it is slower by more than the rounds' own noise, one of what
+has gone is put back: the likeliest with which it is not. What is left then is an arm of the confirm
+rounds beside the whole it comes from, and wins if it is not proven slower (studies/confirm.py).
+That is why this stage comes before the proof: what is frozen is exactly what was proven, and one
+proof is enough.
 
 This is one step of backward elimination (Kohavi and John, "Wrappers for feature subset selection",
 1997) with the verification that it needs.
@@ -33,7 +36,7 @@ from typing import Any
 
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
-from studies.arm import Arm, log_interval, shared_error
+from studies.arm import Arm, shared_error
 from studies.power import Power, expected_gain
 from studies.rounds import NARROW, Rounds
 
@@ -43,6 +46,9 @@ FEW_ROUNDS = 3
 MAX_ROUNDS = 6
 """More only where the gain of all settings together needs more to show."""
 
+
+CLEARLY = 3.0
+"""A single ratio that is lower by so many standard deviations is so by chance in 1 of 700."""
 
 UNSEEN = (
     "the best settings are not taken apart: in the time that is left no rounds could show what "
@@ -130,7 +136,8 @@ def ablate(
     n = max((n for n in needed if needed[n]), default=0)
     if not n:
         return Ablation(whole, whole, note=UNSEEN)
-    rounds = replace(rounds, max_rounds=min(rounds.max_rounds, max(MAX_ROUNDS, needed[n])))
+    most_rounds = min(rounds.max_rounds, max(MAX_ROUNDS, needed[n]))
+    rounds = replace(rounds, max_rounds=most_rounds, kept_s=(n > 1) * 2 * trial_s)
     note = ""
     if n == 1:
         names = " + ".join(groups[0].names)
@@ -150,6 +157,7 @@ def ablate(
         note = f"{rounds_done} fitted into the time, too few to say what each setting brings"
         return Ablation(whole, whole, note=note)
     found = _worth_keeping([_contribution(group, arm) for group in groups])
+    found = _with_one_put_back(rounds, found, [group.names for group in groups], baseline)
     if not note and not any(c.kept for c in found):
         # Each could go as long as the others stay: what seems to bring most stays.
         found[0] = replace(found[0], kept=True, reason="nothing else would be left")
@@ -184,6 +192,7 @@ def _fitting(
         n_rounds = rounds.max_rounds
         if trial_s:
             warm_s = rounds.left() - rounds.cold_s([whole, *(group.settings for group in groups)])
+            warm_s -= (n > 1) * 2 * trial_s  # to look at what is left
             n_rounds = min(n_rounds, int(warm_s / ((n + 1) * trial_s)))
         if n_rounds >= FEW_ROUNDS:
             found[n] = n_rounds
@@ -197,7 +206,7 @@ def _needed(n_rounds: int, n: int, power: Power | None) -> int:
 
 
 def _contribution(group: _Group, whole: Arm) -> Contribution:
-    ratio = log_interval(whole.ratios(group.arm), shared_error(whole.n_compared))
+    ratio = whole.over(group.arm, shared_error(whole.n_compared))
     failed = "; ".join(group.arm.reasons)
     kept = ratio.low > 1 or bool(failed)
     reason = f"needed: without it {failed}" if failed else ""
@@ -223,6 +232,53 @@ def _expected_gain(contribution: Contribution) -> float:
     if len(logs) < FEW_ROUNDS:
         return 0.0
     return expected_gain(statistics.fmean(logs), statistics.variance(logs) / len(logs))
+
+
+def _with_one_put_back(
+    rounds: Rounds,
+    found: list[Contribution],
+    likely: Sequence[tuple[str, ...]],
+    baseline: Settings,
+) -> list[Contribution]:
+    """The contributions, with one more kept if all that is dropped cannot go together.
+
+    Where no time is left to see which, it is the likeliest.
+    """
+    dropped = sorted((c for c in found if not c.kept), key=lambda c: likely.index(c.settings))
+    noise = _noise(found)
+    if len(dropped) < 2 or noise is None:
+        return found
+    whole = dropped[0].whole
+    less = -max(math.log1p(NARROW), CLEARLY * noise)
+
+    def is_slower(some: Sequence[Contribution]) -> bool | None:
+        """Whether the whole is, without these; None where there is no time to see it."""
+        left = without([name for c in some for name in c.settings], whole.settings, baseline)
+        arms = [
+            Arm("all", whole.settings, sign=whole.sign),
+            Arm("what is left", left, sign=whole.sign),
+        ]
+        if rounds.left() < rounds.round_s(arms):
+            return None
+        replace(rounds, max_rounds=1, kept_s=0.0).run(arms, arms[0])
+        return bool(arms[1].reasons) or any(math.log(r) < less for r in arms[1].ratios(arms[0]))
+
+    if not is_slower(dropped):
+        return found
+    for one in dropped:
+        others = [c for c in dropped if c is not one]
+        if not is_slower(others):
+            names = " and ".join(" + ".join(c.settings) for c in others)
+            again = replace(one, kept=True, reason=f"needed: without it and {names} it was slower")
+            return [again if c is one else c for c in found]
+    return found
+
+
+def _noise(found: Sequence[Contribution]) -> float | None:
+    """Standard deviation of a ratio's logarithm in one round, by all arms together."""
+    logs = [[math.log(ratio) for ratio in c.whole.ratios(c.without)] for c in found]
+    variances = [statistics.variance(of_one) for of_one in logs if len(of_one) > 1]
+    return math.sqrt(statistics.fmean(variances)) if variances else None
 
 
 def _groups(whole: Settings, baseline: Settings, likely: Sequence[str]) -> list[_Group]:

@@ -4,6 +4,12 @@ Round for round an arm is divided by the baseline of the same round, so that wha
 round to round (a neighbour, a warmer chip) falls out. The geometric mean of the ratios is quoted,
 with Student's interval on their logarithms.
 
+A machine that becomes slower from trial to trial falls out only where orders differ: of three
+rounds of two arms one in four has all in one order, and all three ratios agree on what the drift
+alone makes. So an interval holds the ratio with and without what a steady drift has made of it, by
+how much later the arm ran and how both arms moved meanwhile. (Rounds of balanced orders would
+cancel it; but the fewer orders there are, the oftener a wave of the machine meets one of them.)
+
 Several arms are compared with one baseline, and the best of several looks better than it is. So
 each interval, of a ratio or of a rate, is as wide as it must be for all of them to hold together in
 95 of 100 studies (Bonferroni's correction: the error is shared out among the arms). The value in
@@ -13,6 +19,7 @@ its midst is not corrected: that of an arm that was picked among several is a li
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -81,7 +88,31 @@ class Arm:
 
         0 where no round could be compared, which the reports show as unknown.
         """
-        return Ratio.of(log_interval(self.ratios(baseline), shared_error(self.n_compared)))
+        return Ratio.of(self.over(baseline, shared_error(self.n_compared)))
+
+    def over(self, other: Arm, error: float = ERROR) -> Rate:
+        """How many times better it is than another arm, with an interval that a drift widens.
+
+        Args:
+            other: In the same rounds.
+            error: As that of `log_interval`.
+        """
+        rate, drift = log_interval(self.ratios(other), error), self._drift_over(other)
+        low, high = rate.low * math.exp(min(0.0, -drift)), rate.high * _exp(max(0.0, -drift))
+        return Rate(rate.value, low, high)
+
+    def _drift_over(self, other: Arm) -> float:
+        """The part of the ratio's logarithm that is a steady drift's; 0 where none can be seen."""
+        common = self.rates().keys() & other.rates().keys()
+        times = [[arm.trials[r].ended_s for r in common] for arm in (self, other)]
+        logs = [[math.log(arm.trials[r].value) for r in common] for arm in (self, other)]
+        if len(common) < 2:
+            return 0.0
+        apart = statistics.fmean(times[0]) - statistics.fmean(times[1])
+        # Both have one slope, each about a mean of its own.
+        moved = sum(_products(t, y) for t, y in zip(times, logs, strict=True))
+        seconds = sum(_products(t, t) for t in times)
+        return self.sign * apart * moved / seconds if seconds else 0.0
 
     @property
     def fault(self) -> str:
@@ -117,6 +148,12 @@ def log_interval(values: Sequence[float], error: float = ERROR) -> Rate:
     variance = sum((x - mean) ** 2 for x in logs) / (n - 1)
     half = float(stdtrit(n - 1, 1 - error / 2)) * math.sqrt(variance / n)
     return Rate(math.exp(mean), math.exp(mean - half), _exp(mean + half))
+
+
+def _products(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Sum of the products of what both differ by from their means."""
+    x0, y0 = statistics.fmean(xs), statistics.fmean(ys)
+    return sum((x - x0) * (y - y0) for x, y in zip(xs, ys, strict=True))
 
 
 def _exp(x: float) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
 from studies.ablate import differing
-from studies.arm import Arm, log_interval
+from studies.arm import Arm
 from studies.doubt import more_time
 from studies.noise import LEAST_ROUNDS
 from studies.power import Power
@@ -72,9 +72,9 @@ class Confirmed:
     def winner(self) -> Arm:
         """The arm with the best lower bound above 1, or the baseline.
 
-        If another proven arm has only some of its settings, and is as good within `NARROW`, it
-        wins: what can be left out shall be. An arm that was given a reason against it meanwhile
-        cannot.
+        If another proven arm changes only some of its settings, be it to other values, and is as
+        good within `NARROW`, it wins: what can be left out shall be. An arm that was given a
+        reason against it meanwhile cannot.
         """
         baseline, *others = self.arms
         proven = [arm for arm in others if not arm.reasons and arm.speedup(baseline).low > 1]
@@ -94,7 +94,7 @@ class Confirmed:
 
     def as_good(self, arm: Arm, best: Arm) -> bool:
         """Whether the arm took part as long as the best one, and is not slower beyond doubt."""
-        ratio = log_interval(arm.ratios(best))
+        ratio = arm.over(best)
         return (
             len(arm.rates()) >= len(best.rates()) and ratio.value > 1 - NARROW and ratio.high >= 1
         )
@@ -224,9 +224,8 @@ def affordable(
     return taken
 
 
-def _changes(arm: Arm, baseline: Arm) -> set[tuple[str, object]]:
-    names = differing(arm.settings, baseline.settings)
-    return {(name, getattr(arm.settings, name)) for name in names}
+def _changes(arm: Arm, baseline: Arm) -> set[str]:
+    return set(differing(arm.settings, baseline.settings))
 
 
 def _unproven(baseline: Arm, folder: Path) -> str:

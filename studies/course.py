@@ -24,7 +24,7 @@ from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed
 from studies.descent import Descent
-from studies.diagnosis import Diagnosis, diagnose
+from studies.diagnosis import DIAGNOSIS_SHARE, Diagnosis, diagnose
 from studies.endurance import measured
 from studies.enough import too_short
 from studies.entry import Entry
@@ -45,8 +45,7 @@ into its share: the difference of two runs alone tells next to nothing of a spre
 
 NOISE_SHARE = 0.08
 
-DIAGNOSIS_SHARE = 0.06
-"""Both sides of one settings value take at most this share, or are left out."""
+UNDIAGNOSED = "which side binds the winner is not known: no time was left to measure each alone"
 
 
 class Course:
@@ -139,8 +138,11 @@ class Course:
         proof = self._prover.confirm(base, expert, ran, ablation, descent.propose, noise)
         refused, unchecked = self._prover.refuse(proof)
         winner = proof.winner
-        if proof.found_better and (found := self._diagnose(winner.settings, measured(winner)[-1])):
-            diagnoses["winner"] = found
+        if proof.found_better and self._plan.diagnose:
+            if found := self._diagnose(winner.settings, measured(winner)[-1]):
+                diagnoses["winner"] = found
+            else:
+                self._observer.note(UNDIAGNOSED)
         repeats = [*(anchor.repeats if anchor else []), *self._of_rounds(proof.baseline)]
         searched, of = self._searched(proof, base, ablation)
         return Found(
@@ -259,9 +261,8 @@ class Course:
         return self._repeat(trial) if trial.run.outcome == "ok" else None
 
     def _repeat(self, trial: Trial) -> Repeat:
-        self._last, m = trial, trial.run.measurement
-        blocks = (replace(m, blocks=(block,)).samples_per_s for block in m.blocks)
-        return Repeat(trial.ended_s, trial.value, m.samples_per_s, tuple(blocks))
+        self._last = trial
+        return Repeat.of(trial)
 
     def _diagnose(self, settings: Settings, together: Measurement) -> Diagnosis | None:
         """Each side alone, if there is time for it."""

@@ -27,6 +27,12 @@ HALF = 0.5
 ENOUGH_BLOCKS = 3
 """So many blocks are a rate, also of a side that ran out of its time."""
 
+DIAGNOSIS_SHARE = 0.06
+"""Both sides of one settings value take at most this share of the budget, or are left out."""
+
+SIDES_TRIALS = 2.5
+"""What the winner's sides need, in usual trials: one each, and rounds may end a little late."""
+
 KINDS = {"loader": "loader alone", "compute": "model alone"}
 """What a side's trial is called."""
 

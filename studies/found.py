@@ -71,10 +71,28 @@ class Found:
             return _alike(ablation, best.settings)
         if winner == ablation.left.key():
             return ablation.contributions
-        why = "without all that does not pay alone it was slower"
+        why = "pays nothing alone; without all of these it was slower"
         return tuple(
             c if c.kept else replace(c, kept=True, reason=why) for c in ablation.contributions
         )
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """Those of the winner's settings of which no rounds show that they pay on their own.
+
+        None of the bank's, which another study has taken apart.
+        """
+        proof = self.proof
+        if self.again:
+            return ()
+        shown = {
+            name
+            for c in self.contributions
+            if c.kept and (c.ratio.low > 1 or c.without.reasons)
+            for name in c.settings
+        }
+        tuned = differing(proof.winner.settings, proof.baseline.settings)
+        return tuple(name for name in tuned if name not in shown)
 
 
 def _alike(ablation: Ablation, settings: Settings) -> tuple[Contribution, ...]:

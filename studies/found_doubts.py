@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from hotlap.settings import Settings
 from studies.doubt import more_rounds, more_time
 from studies.doubts import (
     Doubt,
@@ -19,6 +20,7 @@ from studies.doubts import (
 from studies.found import Found
 from studies.gate import NO_BASELINE
 from studies.growth import MIN_POINTS, MIN_STEPS, can_tell
+from studies.noise import Noise, Repeat
 
 
 def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
@@ -42,10 +44,10 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     said: list[Doubt | None] = [*of_trials(watched)]
     rates = [(repeat.t, repeat.rate) for repeat in found.repeats]
     said.append(baseline_drift(rates, found.noise.spread, n_trials))
-    if found.noise.modes:
-        slow, fast = sorted(found.noise.modes)
-        wait = baseline.settings.omp_wait_policy
-        said.append(two_modes(slow, fast, _slow_share(found), wait if wait != "default" else ""))
+    said.append(_two_modes("the baseline", baseline.settings, found.repeats))
+    if proof.found_better:
+        runs = [Repeat.of(t) for t in best.trials.values() if t.run.outcome == "ok"]
+        said.append(_two_modes("the winner", best.settings, runs))
     if proof.found_better:
         said.append(wide_interval("the winner", speedup, proof.n_rounds, again))
     elif proof.n_wanted:  # of what was refused before the rounds nothing was left to prove
@@ -55,11 +57,15 @@ def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
     return [doubt for doubt in said if doubt is not None]
 
 
-def _slow_share(found: Found) -> float:
-    slow, fast = sorted(found.noise.modes)
-    blocks = [rate for repeat in found.repeats for rate in repeat.blocks]
-    between = math.sqrt(slow * fast)
-    return sum(rate < between for rate in blocks) / max(1, len(blocks))
+def _two_modes(who: str, settings: Settings, runs: Sequence[Repeat]) -> Doubt | None:
+    modes = Noise.of(runs).modes if runs else ()
+    if not modes:
+        return None
+    slow, fast = sorted(modes)
+    blocks = [rate for run in runs for rate in run.blocks]
+    slow_share = sum(rate < math.sqrt(slow * fast) for rate in blocks) / len(blocks)
+    wait = settings.omp_wait_policy
+    return two_modes(slow, fast, slow_share, wait if wait != "default" else "", who)
 
 
 def _growth(found: Found) -> list[Doubt]:

@@ -9,11 +9,14 @@ from typing import Any
 
 from hotlap import frozen
 from hotlap.errors import FrozenFileError
+from hotlap.figures import number
 from hotlap.measurement import Ratio
 from hotlap.spoken import interval
 from studies.ablate import differing
 from studies.confirm import Confirmed
-from studies.disproof import disproof, stays
+from studies.disproof import disproof, is_whole, stays, together
+
+NOTHING_PROVEN: dict[str, Any] = {"speedup": 1.0, "speedup_ci95": None}
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def freeze(
     """Write what was proven to each of `paths`.
 
     A study that goes on keeps what it has proven before, unless its rounds speak against that or
-    prove what is better (see studies/disproof.py).
+    prove what is better (see studies/disproof.py). Where they are a whole proof of the same
+    settings, what is written is the speedup by both.
 
     Args:
         paths: The study's own file first.
@@ -72,14 +76,15 @@ def freeze(
         old: What an earlier session has proven (see `proven_before`).
     """
     settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
-    kept, earlier = False, ""
+    kept: dict[str, Any] | None = None
+    earlier = ""
     if old is not None and old.settings.key() != settings.key():
-        kept, earlier = _judged(proof, old)
-        if kept:
-            settings, provenance = old.settings, old.provenance
+        kept, earlier = judged(proof, old)
+        if kept is not None:
+            settings, provenance = old.settings, kept
     for path in paths:
         frozen.dump(path, settings, provenance)
-    return Freezing(paths[-1], kept, earlier)
+    return Freezing(paths[-1], kept is not None, earlier)
 
 
 def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,24 +105,45 @@ def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) ->
         "samples_per_s": rate.value,
         "samples_per_s_ci95": [rate.low, rate.high] if rate.known else None,
         "baseline_samples_per_s": baseline.throughput().value,
-        "speedup": speedup.value if proof.found_better else 1.0,
-        "speedup_ci95": [speedup.low, speedup.high] if proof.found_better else None,
+        **(_proven(speedup, winner.ratios(baseline)) if proof.found_better else NOTHING_PROVEN),
         "tuned": differing(winner.settings, baseline.settings),
         "trial": winner.name,
         **origin,
     }
 
 
-def _judged(proof: Confirmed, old: frozen.Frozen) -> tuple[bool, str]:
-    """Whether what an earlier session proved stays, and what to say of it."""
+def judged(proof: Confirmed, old: frozen.Frozen) -> tuple[dict[str, Any] | None, str]:
+    """What an earlier session's file says from now on, None if it goes, and what to say of it."""
     low, high = old.provenance["speedup_ci95"]
+    ratios = _ratios_of(old)
     ratio = Ratio(old.provenance["speedup"], low, high)
     proven = f"What an earlier session proved, {ratio.value:.2f}x {interval(ratio)}"
-    if stays(proof, old.settings, low):
+    if stays(proof, old.settings, low, ratios):
         why = "the rounds of this one say too little against it"
         if proof.found_better:
             why = f"what this one proved, {proof.winner.name}, is not better for sure"
-        return True, f"{proven}, stays frozen: {why}."
-    if against := disproof(proof, old.settings, low):
-        return False, f"{proven}, is frozen no longer: {against}."
-    return False, ""  # the winner takes its place
+        arm = proof.arm_of(old.settings)
+        if not ratios or arm is None or not is_whole(arm, proof.baseline):
+            return old.provenance, f"{proven}, stays frozen: {why}."
+        both = together(arm, proof.baseline, ratios)
+        now = _proven(both, [*ratios, *arm.ratios(proof.baseline)])
+        as_now = f"as {both.value:.2f}x {interval(both)} by the rounds of both"
+        return {**old.provenance, **now}, f"{proven}, stays frozen {as_now}: {why}."
+    if against := disproof(proof, old.settings, low, ratios):
+        return None, f"{proven}, is frozen no longer: {against}."
+    return None, ""  # the winner takes its place
+
+
+def _proven(speedup: Ratio, ratios: Sequence[float]) -> dict[str, Any]:
+    return {
+        "speedup": speedup.value,
+        "speedup_ci95": [speedup.low, speedup.high],
+        "speedup_ratios": [round(ratio, 4) for ratio in ratios],
+    }
+
+
+def _ratios_of(old: frozen.Frozen) -> list[float]:
+    """Of the rounds that proved it; none where an older hotlap or a person has written the file."""
+    found = old.provenance.get("speedup_ratios")
+    ratios = map(number, found if isinstance(found, list) else ())
+    return [ratio for ratio in ratios if ratio is not None and ratio > 0]

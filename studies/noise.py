@@ -22,10 +22,11 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hotlap.spoken import percent
 from studies.arm import shared_error
+from studies.protocols import Trial
 
 FEW_REPEATS = 3
 """With fewer repeats nothing is known: the difference of two runs tells next to nothing."""
@@ -64,7 +65,7 @@ MODE_REPEATS, MODE_BLOCKS, MODE_SHARE = 3, 12, 0.15
 
 @dataclass(frozen=True)
 class Repeat:
-    """One run of the baseline.
+    """One run of settings, the baseline's as a rule.
 
     Attributes:
         t: Seconds since the study's start.
@@ -77,6 +78,13 @@ class Repeat:
     value: float
     rate: float
     blocks: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, trial: Trial) -> Repeat:
+        """What a trial that ended well says."""
+        m = trial.run.measurement
+        blocks = tuple(replace(m, blocks=(block,)).samples_per_s for block in m.blocks)
+        return cls(trial.ended_s, trial.value, m.samples_per_s, blocks)
 
 
 @dataclass(frozen=True)

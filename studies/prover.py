@@ -19,6 +19,7 @@ from studies.ablate import UNSEEN, Ablation, ablate, differing
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, affordable, confirm, distinct
+from studies.diagnosis import DIAGNOSIS_SHARE, SIDES_TRIALS
 from studies.lab import Lab
 from studies.noise import LEAST_ROUNDS, Noise
 from studies.numerics import MakeGate, Numerics
@@ -33,6 +34,9 @@ PROVE = 0.5
 
 CONFIRM = 0.3
 """Share of it kept for numerics and rounds while the best is taken apart."""
+
+AMONG = 30
+"""Of so many of the search's best, one with fewer changes may be proven beside the best one."""
 
 LEFT_OUT = "left out of the proof: they ran out of time in the search, and it would go to them"
 
@@ -113,9 +117,11 @@ class Prover:
         arms = {"baseline": base, **{name: best[name] for name in best if name == whole}}
         if ablation and ablation.left.key() != ablation.whole.key():
             arms[f"{whole} with less"] = ablation.left
+        elif ablation and not ablation.contributions:
+            arms |= self._simplest(ablation.whole, base, noise)
         arms |= {"expert": expert, **best}
         self._expect(arms.values())
-        rounds = self._rounds("confirm", self._budget.left)
+        rounds = replace(self._rounds("confirm", self._budget.left), noise=noise)
         if self._search.ran_out(expert) and expert.key() != base.key():
             left_s = rounds.left() - self.kept_s(base, arms.values())
             n_rounds = rounds.n_fitting(distinct(arms, self._lab.sign), left_s)
@@ -126,7 +132,24 @@ class Prover:
                 if alone and (likely := self._search.likeliest(guide)) is not None:
                     arms[LIKELIEST] = likely
         power = self._power(best.get(whole, base), base, noise)
-        return self._proven(rounds, arms, first, power)
+        return self._proven(rounds, arms, first, power, self._sides_s())
+
+    def _simplest(self, best: Settings, base: Settings, noise: Noise) -> dict[str, Settings]:
+        """The trial with the fewest of the best one's changes that is as good, but for the noise.
+
+        Where nothing is taken apart, the best may hold whatever the search has picked up by luck.
+        """
+        behind = math.sqrt(2) * noise.between_processes[0]
+        level, changes = self._search.value_of(best), set(differing(best, base))
+        found: dict[str, Settings] = {}
+        for name, settings in self._search.best(AMONG).items():
+            value = self._search.value_of(settings)
+            if not value or not level or self._lab.sign * math.log(level / value) > behind:
+                break  # they come in order
+            fewer = set(differing(settings, base))
+            if fewer and fewer < changes:
+                found, changes = {name: settings}, fewer
+        return found
 
     def compare(self, base: Settings, name: str, settings: Settings, first: Trial) -> Confirmed:
         """All the time that is left for one comparison, where there is none for a search."""
@@ -139,13 +162,21 @@ class Prover:
         arms: Mapping[str, Settings],
         first: Trial | None,
         power: Power | None,
+        sides_s: float = 0.0,
     ) -> Confirmed:
         """Numerics, then the rounds of those that may be frozen.
 
-        Where somebody takes part in them that could not be judged, they leave time for that.
+        Where somebody takes part in them that could not be judged, they leave time for that, and
+        the `sides_s` seconds for the winner's diagnosis, if that takes no arm and no needed round.
         """
         arms = self._that_learn(rounds, arms, None if first is None else first.run, power)
-        rounds = replace(rounds, kept_s=self.kept_s(arms["baseline"], arms.values()))
+        kept_s = self.kept_s(arms["baseline"], arms.values())
+        everyone = distinct(arms, self._lab.sign)
+        left_s = rounds.left() - kept_s - sides_s
+        enough = rounds.n_fitting(everyone, left_s) >= min(ENOUGH_ROUNDS, rounds.max_rounds)
+        if enough and len(affordable(everyone, rounds, left_s, power)) == len(everyone):
+            kept_s += sides_s
+        rounds = replace(rounds, kept_s=kept_s)
         others = [name for name in arms if name != "baseline"]
         who = "the best and the baseline, interleaved"
         if not others:
@@ -239,6 +270,12 @@ class Prover:
         value, level = self._search.value_of(best), self._search.value_of(base)
         seen = math.log(value / level) * self._lab.sign if value and level else 0.0
         return Power.of(seen, noise)
+
+    def _sides_s(self) -> float:
+        """Seconds that the winner's diagnosis needs; 0 where there will be none."""
+        typical_s = self._lab.typical_s()
+        most_s = DIAGNOSIS_SHARE * self._budget.seconds / 2
+        return SIDES_TRIALS * typical_s if self._plan.diagnose and typical_s <= most_s else 0.0
 
     def kept_s(self, base: Settings, arms: Iterable[Settings]) -> float:
         """Seconds that it takes to judge whichever wins of those `arms` that are not judged yet.

@@ -1,9 +1,14 @@
 """Rounds: several settings values measured against each other, fairly.
 
-Arms run in fresh processes, interleaved over rounds, in a new random order each, so that a drift
-of the machine meets all of them alike. (Every second round backwards would cancel a steady drift;
-but two such rounds are no longer independent, and a machine that slows and recovers every 40 s
-made a winner of nothing in 11 of 100 studies, where random orders keep to 3.)
+Arms run in fresh processes, interleaved over rounds, in a new random order each, so that in the
+long run a drift of the machine meets all of them alike; for few rounds, which may have one order by
+chance, the intervals make up (studies/arm.py). (Every second round backwards would cancel a steady
+drift; but two such rounds are no longer independent, and a machine that slows and recovers every
+40 s made a winner of nothing in 11 of 100 studies, where random orders keep to 3.)
+
+A few rounds that agree may only have missed what the machine does now and then, such as one process
+in five at half its speed. So narrow intervals end rounds only where the baseline's other runs, too,
+say that so many rounds make them narrow.
 
 Looking at the ratios after each round, and stopping as soon as one pleases, would find a
 difference where there is none. So rounds end by the time, by their number, or when the intervals
@@ -25,12 +30,16 @@ from hotlap.settings import Settings
 from studies.arm import Arm
 from studies.compiled import graph_of
 from studies.lab import Lab
+from studies.noise import FEW_REPEATS, Noise
 
 NARROW = 0.02
 """Rounds end when each interval is so narrow (half width, as a share of the ratio)."""
 
 ENOUGH_ROUNDS = 5
 """Never earlier for narrowness: three ratios that agree by chance look narrow too."""
+
+BY_CHANCE = 2.0
+"""Intervals are narrow by chance where the noise makes them so many times as wide as `NARROW`."""
 
 BEHIND = 0.9
 """An arm that was so far behind the leader in each of its rounds may be left out."""
@@ -57,6 +66,7 @@ class Rounds:
         behind_rounds: So many rounds an arm takes part in before it may be left out.
         kept_s: Seconds of these that what comes after the rounds needs. The first round may take
             them all the same: it tells what a round takes, and without one there is nothing after.
+        noise: Of the machine, as far as it is known before the rounds.
     """
 
     lab: Lab
@@ -67,6 +77,7 @@ class Rounds:
     exceeded: Exceeded = lambda measurement: ()
     behind_rounds: int = 2
     kept_s: float = 0.0
+    noise: Noise = Noise(0)
 
     def round_s(self, arms: Iterable[Arm]) -> float:
         """Wall clock that a round of these arms is expected to take; 0 if nobody knows.
@@ -120,7 +131,7 @@ class Rounds:
             if order == [reference] and len(arms) > 1:
                 break  # nobody is left to be compared
             narrow = all(arm is reference or _is_narrow(arm, reference) for arm in order)
-            if n_rounds >= ENOUGH_ROUNDS and narrow:
+            if n_rounds >= ENOUGH_ROUNDS and narrow and self._may_be_narrow(n_rounds, reference):
                 break
         return n_rounds
 
@@ -142,6 +153,13 @@ class Rounds:
             arm.reasons.append(f"{trial.run.outcome} in round {n_rounds + 1}: {trial.run.reason}")
         elif exceeded := self.exceeded(trial.run.measurement):
             arm.reasons.append(f"in round {n_rounds + 1} {'; '.join(exceeded)}")
+
+    def _may_be_narrow(self, n_rounds: int, reference: Arm) -> bool:
+        """Whether so many rounds are narrow by the noise, or nobody knows it."""
+        if self.noise.n < FEW_REPEATS:
+            return True
+        half = self.noise.smallest_effect(n_rounds, reference.n_compared)
+        return half <= BY_CHANCE * NARROW and not self.noise.modes
 
     def _left(self, n_rounds: int) -> float:
         """Seconds that are left for the round after `n_rounds`, and for those that follow it."""

@@ -102,7 +102,11 @@ def baseline_drift(
 
 
 def two_modes(
-    slow: float, fast: float, slow_share: float, omp_wait_policy: str = ""
+    slow: float,
+    fast: float,
+    slow_share: float,
+    omp_wait_policy: str = "",
+    who: str = "the baseline",
 ) -> Doubt | None:
     """The same settings run at either of two speeds.
 
@@ -111,6 +115,7 @@ def two_modes(
         fast: In the faster one.
         slow_share: How often it is the slower one, 0..1.
         omp_wait_policy: The setting with which it was seen; empty: the library's default.
+        who: Whose settings they are.
     """
     if not 0 < slow < fast:
         return None
@@ -118,7 +123,7 @@ def two_modes(
     words = " or ".join([*passive, "settings.intraop_threads=<fewer than there are cores>"])
     return Doubt(
         "two-modes",
-        f"the baseline runs at about {fast:.4g} or at about {slow:.4g} samples/s, the slower one "
+        f"{who} runs at about {fast:.4g} or at about {slow:.4g} samples/s, the slower one "
         f"in {percent(slow_share)} of its processes; which one a trial meets is chance",
         "threads that spin while somebody else wants their core, or memory that lies on another "
         "socket",

@@ -37,6 +37,15 @@ def test_a_winner_that_does_not_replace_an_earlier_one_is_told_with_that(result)
     assert kept[0] == sentences(result)[0] and kept[1] == stays
 
 
+def test_settings_that_were_proven_together_only_are_named_beside_the_speedup(result):
+    said = sentences(dataclasses.replace(result, together=("pin_memory", "num_workers")))
+    assert said[0] == sentences(result)[0]
+    assert (
+        said[1].startswith("Proven with the others only") and "pin_memory, num_workers." in said[1]
+    )
+    assert not any("with the others only" in text for text in sentences(result))
+
+
 def test_where_nothing_else_was_measured_nothing_is_said_to_be_worse(result):
     baseline = dataclasses.replace(result.winner, speedup=None)
     alone = dataclasses.replace(result, winner=baseline, n_outcomes={"ok": 1, "timeout": 2})

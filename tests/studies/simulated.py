@@ -58,6 +58,8 @@ class SimulatedRunner:
             not. A failure comes after one block of the window; a hang before the first step.
         process_noise: Relative standard deviation between processes that run the same.
         block_noise: The same between blocks of one process.
+        process: How fast a process of settings happens to be, 1 is normal; by default a normal
+            variable with the `process_noise`.
         drift: The machine's speed at a time (seconds), 1 is normal.
         seed: Of the noise.
         interrupt_at: Ctrl-C in the trial with this number of order.
@@ -83,11 +85,11 @@ class SimulatedRunner:
         serves_s: Callable[[Settings], float] = lambda settings: 0.0,
         is_killed: Callable[[Settings], bool] = lambda settings: False,
         peak_bytes: Callable[[Settings], int | None] = lambda settings: None,
+        process: Callable[[Settings, random.Random], float] | None = None,
     ) -> None:
         self._clock = clock
         self._rate = rate
         self._fails = fails
-        self._process_noise = process_noise
         self._block_noise = block_noise
         self._drift = drift
         self._random = random.Random(seed)
@@ -97,6 +99,7 @@ class SimulatedRunner:
         self._serves_s = serves_s
         self._is_killed = is_killed
         self._peak_bytes = peak_bytes
+        self._process = process or (lambda settings, chance: 1 + chance.gauss(0, process_noise))
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
@@ -167,7 +170,7 @@ class SimulatedRunner:
         emit: Callable[..., None],
     ) -> None:
         fault = self._fails(settings)
-        process = 1 + self._random.gauss(0, self._process_noise)
+        process = self._process(settings, self._random)
         spend(STARTUP_S)
         emit(
             "built",

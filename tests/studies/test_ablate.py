@@ -83,6 +83,30 @@ def test_where_either_of_two_would_do_one_stays(tmp_path):
     assert any(c.kept for c in ablation.contributions)
 
 
+def test_of_two_that_do_the_same_work_one_stays_and_brings_no_useless_ones(tmp_path):
+    """One thread does not spin, and a passive wait does not either; spinning costs half."""
+    whole = Settings(
+        num_workers=4,
+        intraop_threads=1,
+        omp_wait_policy="passive",
+        pin_memory=True,
+        optimizer_kernel="fused",
+    )
+
+    def rate(s):
+        quiet = s.intraop_threads == 1 or s.omp_wait_policy == "passive"
+        return workers_only(s) * (1.0 if quiet else 0.5)
+
+    left = []
+    for seed in range(12):
+        ablation, budget = taken_apart(tmp_path, rate, whole, seed=seed, budget_s=150 + 20 * seed)
+        assert budget.spent() <= 150 + 20 * seed
+        left.append(set(ablation.left.changed()))
+        assert rate(ablation.left) == rate(whole)
+    either = ({"num_workers", "intraop_threads"}, {"num_workers", "omp_wait_policy"})
+    assert sum(changed in either for changed in left) >= 9
+
+
 def test_what_fails_without_a_setting_keeps_it(tmp_path):
     whole = Settings(num_workers=4, pin_memory=True)
     ablation, _ = taken_apart(
@@ -100,7 +124,9 @@ def test_the_intervals_of_contributions_hold_all_together(tmp_path):
     ablation, _ = taken_apart(tmp_path, workers_only)
     for c in ablation.contributions:
         error = shared_error(len(ablation.contributions))
-        assert c.ratio == log_interval(c.whole.ratios(c.without), error)
+        assert c.ratio == c.whole.over(c.without, error)
+        alone = log_interval(c.whole.ratios(c.without), error)
+        assert c.ratio.low <= alone.low < alone.high <= c.ratio.high
 
 
 def test_one_of_eight_useless_settings_is_taken_for_proven_in_few_studies(tmp_path):

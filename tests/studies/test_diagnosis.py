@@ -6,6 +6,7 @@ from hotlap.measurement import Block, Measurement, Rate
 from hotlap.settings import Settings
 from objectives import Throughput
 from studies import Lab
+from studies.course import UNDIAGNOSED
 from studies.diagnosis import Diagnosis, diagnose
 
 
@@ -239,3 +240,18 @@ def test_with_the_model_alone_known_the_side_that_binds_is_told_where_it_can_be(
 def test_a_resident_batch_is_never_the_one_that_is_waited_for(diagnosed):
     found, _ = diagnosed(9.0, resident=True, compute=21.0)
     assert found.binding == "compute" and "data-bound" not in found.sentence
+
+
+@pytest.mark.parametrize(("budget_s", "is_diagnosed"), [(600, True), (150, False)])
+def test_the_winner_is_diagnosed_on_a_noisy_machine_or_it_is_said(replay, budget_s, is_diagnosed):
+    """Rounds go on there until not even one more fits into the time."""
+
+    def workers(settings):
+        return 300.0 if settings.num_workers else 100.0
+
+    session = replay(workers, budget_s=budget_s, process_noise=0.1, in_memory=True)
+    found = session.studied(diagnose=True)
+    assert found.proof.found_better
+    assert ("winner" in found.diagnoses) is is_diagnosed
+    assert (UNDIAGNOSED in session.seen.notes) is not is_diagnosed
+    assert session.budget.spent() <= budget_s

@@ -10,7 +10,7 @@ from hotlap.measurement import Block, Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run
 from studies import Arm, Confirmed, freeze, proven_before
-from studies.freezing import provenance_of
+from studies.freezing import judged, provenance_of
 from studies.gate import UNKNOWN
 from studies.protocols import Trial
 
@@ -133,6 +133,50 @@ def test_the_rate_that_is_promised_for_the_best_of_equals_holds_in_95_of_100_stu
         assert proof.found_better
         assert proof.winner.rate().high == pytest.approx(high)  # as the reports show it
     assert missed <= 0.05 * 500
+
+
+def test_equal_settings_hold_no_speedup_however_often_a_study_goes_on():
+    """What one session finds by luck goes when later ones' rounds, with the first's, show none."""
+    chance, n_frozen = random.Random(0), 0
+
+    def measured(name, settings):
+        seen = [100 * math.exp(chance.gauss(0, 0.03)) for _ in range(8)]
+        return arm(name, settings, seen, n_compared=1)
+
+    for _ in range(200):
+        old = None
+        for _ in range(10):
+            proof = Confirmed([measured("baseline", BASE), measured("trial 7", FAST)], 8)
+            kept = provenance_of("digits", proof, {}) if proof.found_better else None
+            if kept is None and old is not None:
+                kept, _ = judged(proof, old)
+            old = frozen.Frozen(FAST, kept) if kept else None
+        n_frozen += old is not None
+    assert n_frozen <= 0.05 * 200
+
+
+def test_what_stays_by_the_rounds_of_both_sessions_is_written_with_their_figure(paths):
+    first = session(arm("trial 7", FAST, [103, 106, 104, 107, 105]))
+    freeze(paths[:1], "digits", first, {})
+    old = proven_before(paths[0], pytest.fail)
+    second = session(arm("trial 7", FAST, [97, 108, 99, 112, 101]))
+    assert not second.found_better
+    done = freeze(paths, "digits", second, {}, old)
+    assert done.kept and "stays frozen as 1.04x [1.00, 1.07] by the rounds of both" in done.earlier
+    said = frozen.load_frozen(paths[0]).provenance
+    assert len(said["speedup_ratios"]) == 10
+    low, high = said["speedup_ci95"]
+    assert 1 < low < said["speedup"] < old.provenance["speedup"] < high
+    third = session(arm("trial 7", FAST, [99, 104, 98, 103, 97]))
+    done = freeze(paths, "digits", third, {}, proven_before(paths[0], pytest.fail))
+    assert not done.kept and "with those before" in done.earlier
+    assert frozen.load(paths[0]) == BASE
+
+
+@pytest.mark.parametrize("ratios", [None, "many", [1.5, None], [{}], [-1, 0]])
+def test_ratios_that_a_person_has_spoilt_end_no_study(paths, proven, ratios):
+    proven.provenance["speedup_ratios"] = ratios
+    assert freeze(paths, "digits", session(arm("trial 7", FAST, rates(200), ["no"])), {}, proven)
 
 
 def test_a_new_winner_takes_the_place_of_an_old_one(paths, proven):

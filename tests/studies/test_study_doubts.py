@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hotlap.measurement import Ratio
-from studies import doubts
+from studies import doubts, doubts_of
 from studies.doubt import more_time
 
 LONGER = more_time(Path("outputs/mine/1"))
@@ -79,6 +79,21 @@ def test_two_modes_are_told_with_both_rates_and_the_setting_that_may_help():
     )
     assert "omp_wait_policy" not in doubts.two_modes(20.0, 223.0, 0.4, "passive").advice
     assert doubts.two_modes(20.0, 20.0, 0.4) is None
+    assert doubts.two_modes(20.0, 223.0, 0.4, who="the winner").sentence.startswith("the winner ")
+
+
+def test_two_modes_of_the_winner_are_told_though_the_baseline_has_one(replay):
+    def process(settings, chance):
+        return 0.5 if settings.num_workers and chance.random() < 0.4 else 1.0
+
+    def workers(settings):
+        return 900.0 if settings.num_workers else 100.0
+
+    session = replay(workers, process=process, budget_s=900, in_memory=True)
+    found = session.studied()
+    assert found.proof.found_better
+    (said,) = (d for d in doubts_of(found, session.lab.folder) if d.name == "two-modes")
+    assert said.sentence.startswith("the winner runs at about 900 or at about 450 samples/s")
 
 
 @pytest.mark.parametrize(

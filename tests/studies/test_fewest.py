@@ -1,0 +1,42 @@
+"""What is frozen holds few settings, and says which of them were proven together only."""
+
+from dataclasses import replace
+
+from replay import EXPERT
+
+from studies import Ablation, Contribution
+
+NOISY = {"process_noise": 0.09, "in_memory": True, "budget_s": 300}
+
+
+def workers_only(settings):
+    return 300.0 if settings.num_workers else 100.0
+
+
+def test_where_nothing_is_taken_apart_a_trial_with_fewer_changes_is_proven_beside(replay, tmp_path):
+    held = []
+    for seed in range(8):
+        session = replay(workers_only, folder=tmp_path / str(seed), seed=seed, **NOISY)
+        found = session.studied()
+        winner = found.proof.winner.settings
+        assert winner.num_workers
+        held.append(set(winner.changed()))
+        if not found.contributions:
+            assert set(found.together) == held[-1]
+    assert sum(changed == {"num_workers"} for changed in held) >= 6
+
+
+def test_what_was_put_back_and_shown_to_pay_is_not_proven_together_only(replay):
+    found = replay(workers_only, process_noise=0.01, in_memory=True, budget_s=900).studied()
+    assert found.together == ()
+    proof, winner = found.proof, found.proof.winner
+    arm = replace(winner, name="expert", settings=EXPERT)
+    expert = replace(found, proof=replace(proof, arms=[proof.baseline, arm]), ablation=None)
+    assert set(expert.together) == set(EXPERT.changed())
+    assert replace(expert, again=True).together == ()
+    workers = Contribution(
+        ("num_workers",), arm, proof.baseline, winner.speedup(proof.baseline), True
+    )
+    likely = replace(workers, settings=("pin_memory",), ratio=replace(workers.ratio, low=0.9))
+    taken_apart = replace(expert, ablation=Ablation(EXPERT, EXPERT, (workers, likely)))
+    assert taken_apart.together == ("pin_memory",)
