@@ -21,12 +21,17 @@ both, so there workers are tried with passive waiting first, and alone if that h
 An incumbent that changes both sides (the expert's settings, most of all) owes its speed to the one
 that binds: the other side's part may gain nothing, or cost something, and one knob at a time it
 would be found out late. So once the other side goes back to the baseline as a whole, before all
-else: what is left is half of the changes for one trial.
+else: what is left is half of the changes for one trial. Where the baseline was held back by one
+side and the incumbent by the other, it owes its speed to both, unless they share cores.
+
+An expert that lost, or failed, may have done so through one side alone. Its knobs one at a time do
+not tell: bfloat16 may lose in one layout and win in the other. So the part of it for the side that
+binds is tried as a whole, too, once for each side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from hotlap.settings import Settings
@@ -76,6 +81,7 @@ class Descent:
             default the baseline's stands for all.
         shares_cores: Whether the model computes on the cores that the workers have, too.
         baseline: What the side that does not bind goes back to; None for never.
+        expert: Settings that are worth one trial for each side, should they lose; None for none.
 
     Attributes:
         order: Names of the knobs, the most likely to pay over the baseline first.
@@ -88,9 +94,13 @@ class Descent:
         waits_of: Callable[[Settings], float | None] = lambda settings: None,
         shares_cores: bool = False,
         baseline: Settings | None = None,
+        expert: Settings | None = None,
     ) -> None:
         self._space = space
         self._baseline = baseline
+        self._expert = expert
+        self._sides: set[tuple[str, ...]] = set()  # those of the expert's that were tried
+        self._layout = ""  # the last incumbent's
         self._shares_cores = shares_cores
         self._share = data_wait_share
         self._waits_of = waits_of
@@ -100,10 +110,13 @@ class Descent:
 
     def propose(self, incumbent: Settings) -> Settings | None:
         """The next settings to try beside `incumbent`; None when every value had its turn."""
-        if (side := self._binding_side_of(incumbent)) is not None:
-            return side
         waits = self._waits_of(incumbent)
         waits = self._share if waits is None else waits
+        if (side := self._binding_side_of(incumbent, waits)) is not None:
+            return side
+        if incumbent.memory_format != self._layout:  # other kernels: a lower precision may win now
+            self._layout = incumbent.memory_format
+            self._tried = {pair for pair in self._tried if pair[0] != "amp"}
         order = self._order(waits)
         near = [
             (name, value, settings)
@@ -129,18 +142,25 @@ class Descent:
         self._tried |= {(name, value), (name, getattr(incumbent, name))}
         return settings
 
-    def _binding_side_of(self, incumbent: Settings) -> Settings | None:
-        """The incumbent without what it changes on the other side; None unless it changes both."""
-        baseline = self._baseline
+    def _binding_side_of(self, incumbent: Settings, waits: float) -> Settings | None:
+        """The side that binds alone, of an incumbent that changes both, or of such an expert."""
+        baseline, expert = self._baseline, self._expert
         if baseline is None:
             return None
-        binding, other = (LOADER, COMPUTE) if self._share >= WAITS else (COMPUTE, LOADER)
-        changed = {name for name in LOADER + COMPUTE if _differ(name, incumbent, baseline)}
-        if changed.isdisjoint(binding) or changed.isdisjoint(other):
+        changed = _changed(incumbent, baseline)
+        if _both_sides(changed):
+            self._baseline = None  # once: what comes later has come by trials of its own
+            bound = self._share >= WAITS
+            if bound != (waits >= WAITS) and not self._shares_cores:
+                return None
+            other = changed.intersection(COMPUTE if bound else LOADER)
+            return self._space.nearest(_with(incumbent, baseline, other))
+        side = LOADER if waits >= WAITS else COMPUTE
+        if expert is None or side in self._sides or not _both_sides(_changed(expert, baseline)):
             return None
-        self._baseline = None  # once: what comes later has come by trials of its own
-        back = {name: getattr(baseline, name) for name in changed.intersection(other)}
-        return self._space.nearest(replace(incumbent, **back))
+        self._sides.add(side)
+        part = _changed(expert, baseline).intersection(side)
+        return self._space.nearest(_with(incumbent, expert, part))
 
     def _order(self, waits: float) -> tuple[str, ...]:
         if waits >= WAITS:
@@ -171,5 +191,16 @@ class Descent:
         return [v for v in above if v >= aim][:1] or above[-1:]
 
 
-def _differ(name: str, one: Settings, other: Settings) -> bool:
-    return bool(getattr(one, name) != getattr(other, name))
+def _changed(settings: Settings, baseline: Settings) -> set[str]:
+    """The names of both sides' knobs in which they differ."""
+    names = LOADER + COMPUTE
+    return {name for name in names if getattr(settings, name) != getattr(baseline, name)}
+
+
+def _both_sides(changed: set[str]) -> bool:
+    return not (changed.isdisjoint(LOADER) or changed.isdisjoint(COMPUTE))
+
+
+def _with(settings: Settings, others: Settings, names: Iterable[str]) -> Settings:
+    """The settings with these of the others'."""
+    return replace(settings, **{name: getattr(others, name) for name in names})

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from hotlap.settings import Settings
@@ -71,6 +73,63 @@ def test_an_incumbent_of_both_sides_is_tried_without_the_one_that_does_not_bind(
 def test_an_incumbent_of_one_side_is_not_tried_as_the_baseline(waits, side):
     descent = Descent(Space(SIDES, Settings()), waits, baseline=Settings())
     assert descent.propose(Settings(**side)).changed() != {}
+
+
+@pytest.mark.parametrize(("base_waits", "waits"), [(0.5, 0.02), (0.02, 0.5)])
+def test_an_incumbent_that_moved_what_binds_to_the_other_side_owes_its_speed_to_both(
+    base_waits, waits
+):
+    both = Settings(**LOADS, **COMPUTES)
+    apart = [Settings(**LOADS), Settings(**COMPUTES)]
+    given = (Space(SIDES, Settings()), base_waits, lambda settings: waits)
+    assert Descent(*given, baseline=Settings()).propose(both) not in apart
+    # On shared cores workers slow the model down, so that it waits less and is no faster.
+    assert Descent(*given, shares_cores=True, baseline=Settings()).propose(both) in apart
+
+
+@pytest.mark.parametrize(("waits", "first", "then"), [(0.5, LOADS, COMPUTES), (0, COMPUTES, LOADS)])
+def test_an_expert_that_lost_is_tried_once_with_each_side_that_binds(waits, first, then):
+    shares = {"waits": waits}
+    given = (Space(SIDES, Settings()), waits, lambda settings: shares["waits"])
+    descent = Descent(*given, baseline=Settings(), expert=Settings(**LOADS, **COMPUTES))
+    assert descent.propose(Settings()).changed() == first
+    assert descent.propose(Settings()).changed() != first  # once
+    shares["waits"] = 0.5 - waits
+    assert descent.propose(Settings()).changed() == then
+    assert descent.propose(Settings()).changed() not in (first, then)
+
+
+def test_in_another_layout_a_precision_that_lost_has_one_more_turn():
+    knobs = [Knob("amp", ("none", "bf16")), Knob("memory_format", ("contiguous", "channels_last"))]
+    won = {"memory_format": "channels_last"}
+    found = walk(
+        Descent(Space(knobs, Settings()), 0.05), lambda settings: settings.changed() == won
+    )
+    assert found == [{"amp": "bf16"}, won, {**won, "amp": "bf16"}]
+
+
+TOGETHER = {
+    "num_workers": {"choices": [0, 1]},
+    "amp": {"choices": ["none", "bf16"]},
+    "memory_format": {"choices": ["contiguous", "channels_last"]},
+}
+
+
+@pytest.mark.parametrize("fault", ["", "crash", "oom"])
+def test_what_is_good_in_an_expert_that_lost_is_found_within_two_trials(replay, fault):
+    """The worker costs more than its other half gains, which gains together alone."""
+    pair = Settings(amp="bf16", memory_format="channels_last")
+
+    def rate(settings):
+        gain = {"amp": 0.9, "memory_format": 1.0, "amp memory_format": 1.6}
+        compute = gain.get(" ".join(sorted(set(settings.changed()) - {"num_workers"})), 1.0)
+        return 100 * compute * (0.5 if settings.num_workers else 1.0)
+
+    session = replay(
+        rate, knobs=TOGETHER, in_memory=True, fails=lambda s: fault if s.num_workers else ""
+    )
+    session.studied(replace(pair, num_workers=1), n_trials=4)
+    assert pair in [trial.settings for trial in session.seen.trials if trial.kind == "search"]
 
 
 WORKERS = [
