@@ -202,8 +202,16 @@ class Course:
 
     def _descent(self, base: Settings, expert: Settings, diagnosis: Diagnosis | None) -> Descent:
         waits = _waits(self._search.waits_of(base), diagnosis)
-        known = (self._search.waits_of, self._plan.shares_cores, base, expert)
-        return Descent(self._space, waits, *known)
+        return Descent(
+            self._space,
+            waits,
+            self._search.waits_of,
+            self._plan.shares_cores,
+            base,
+            expert,
+            self._plan.own_threads,
+            self._search.busy_of,
+        )
 
     def _of_rounds_alone(
         self, proof: Confirmed, first: Trial, refused: tuple[list[tuple[str, str]], str]

@@ -148,6 +148,11 @@ class Search:
         share = self._ledger.noted("data_wait_share", settings)
         return None if share is None else float(share)
 
+    def busy_of(self, settings: Settings) -> float | None:
+        """The share of its time (0..1) that the device computed in that trial, if NVML told it."""
+        share = self._ledger.noted("gpu_utilization_share", settings)
+        return None if share is None else float(share)
+
     def ran_out(self, settings: Settings) -> bool:
         """Whether the last trial of these settings, any session's, was over before it had ended."""
         outside = self._ledger.noted("outside", settings)  # its server failed, and not itself
@@ -303,6 +308,7 @@ class Search:
             "wall_s": trial.run.own_s,
             "drift_factor": self._lost.factor,
             "data_wait_share": trial.run.measurement.data_wait_share,
+            "gpu_utilization_share": trial.run.measurement.gpu.get("gpu_utilization_share"),
             "startup_s": trial.run.measurement.startup_s,
             "samples_per_s": trial.run.measurement.samples_per_s,
             "compile_s": trial.run.measurement.compile_s,

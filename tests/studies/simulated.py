@@ -64,6 +64,7 @@ class SimulatedRunner:
         compile_s: Seconds that settings compile for, in their first block.
         serves_s: Seconds that the start of a server takes for them.
         is_killed: Whether the server is killed in the middle of their trial.
+        gpu: What the GPU's watch says of each trial.
         n_epoch_steps: Steps in an epoch.
     """
 
@@ -81,6 +82,7 @@ class SimulatedRunner:
         n_epoch_steps: int | None = None,
         serves_s: Callable[[Settings], float] = lambda settings: 0.0,
         is_killed: Callable[[Settings], bool] = lambda settings: False,
+        gpu: dict[str, float] | None = None,
     ) -> None:
         self._clock = clock
         self._rate = rate
@@ -94,6 +96,7 @@ class SimulatedRunner:
         self._n_epoch_steps = n_epoch_steps
         self._serves_s = serves_s
         self._is_killed = is_killed
+        self._gpu = gpu
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
@@ -143,7 +146,7 @@ class SimulatedRunner:
             outcome, reason = stopped.outcome, stopped.reason
         return Run(
             outcome,
-            Measurement.from_events(events),
+            Measurement.from_events(events, self._gpu),
             reason,
             "Traceback of the worker" if outcome not in ("ok", "pruned") else "",
             tuple(events),
