@@ -132,7 +132,9 @@ class Course:
         self._lab.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         self._tell_start(known, too_long)
         start = known.start(failed=again is not None and again.again is False)
-        self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
+        hits = [settings for settings in start if known.is_hit(settings)]
+        near = [settings for settings in start if not known.is_hit(settings)]
+        self._observer.note(self._search.run(self._plan.n_trials, hits, guide, anchor, near))
         noise = anchor.noise if anchor else Noise(0)
         ablation = self._prover.ablate(base, descent.order, noise)
         ran = first or self._last
