@@ -217,6 +217,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
                 ),
             ),
             shares_cores=str(facts.get("device", "cpu")) == "cpu",
+            own_threads=facts.get("default_intraop_threads"),
             diagnose=not runner.recorded and (script is None or bool(facts.get("loader"))),
         )
         course = studies.Course(

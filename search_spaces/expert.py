@@ -74,10 +74,10 @@ def _workers(here: set[str], facts: Mapping[str, Any]) -> int:
     wall_s = facts.get("sample_wall_s")
     if wall_s is not None and samples * float(wall_s) < CHEAP_BATCH_S:
         return 0
-    wanted = min(workers_rule(facts), MOST_WORKERS)
-    cores = int(facts.get("cores", 1))
+    wanted, cores = workers_rule(facts), int(facts.get("cores", 1))
     if "cpu" in here and wanted <= cores:
         wanted = max(1, cores // 2)  # they compute beside the training, on the same cores
+    wanted = min(wanted, MOST_WORKERS)
     if "shared_dataset" not in here:
         wanted = 1  # every further worker would repeat the stream (pytorch#30599)
     free = facts.get("shm_free_bytes")

@@ -126,12 +126,14 @@ class Course:
         # The last run of the baseline: the sides come right after it.
         if self._last is not None and (found := self._diagnose(base, self._last.run.measurement)):
             diagnoses["baseline"] = found
-        descent = self._descent(base, diagnoses.get("baseline"))
+        descent = self._descent(base, expert, diagnoses.get("baseline"))
         guide = descent.propose if self._plan.guided else None
         self._lab.stage("search", f"{self._space.size} settings, sampler {self._plan.sampler}")
         self._tell_start(known, too_long)
         start = known.start(failed=again is not None and again.again is False)
-        self._observer.note(self._search.run(self._plan.n_trials, start, guide, anchor))
+        hits = [settings for settings in start if known.is_hit(settings)]
+        near = [settings for settings in start if not known.is_hit(settings)]
+        self._observer.note(self._search.run(self._plan.n_trials, hits, guide, anchor, near))
         noise = anchor.noise if anchor else Noise(0)
         ablation = self._prover.ablate(base, descent.order, noise)
         ran = first or self._last
@@ -180,7 +182,7 @@ class Course:
         if hit is not None and self._bank.fits(base, hit):
             name, settings = ARM, hit.settings
         elif expert.key() == base.key():
-            likely = self._search.likeliest(self._descent(base, None).propose)
+            likely = self._search.likeliest(self._descent(base, expert, None).propose)
             name, settings = LIKELIEST, likely or base
         if too_long and name != ARM:
             self._observer.note(SEARCHED[False].format(too_long))
@@ -202,10 +204,18 @@ class Course:
         elif known.hit is None and known.sentence and begins:
             self._observer.note(known.sentence)
 
-    def _descent(self, base: Settings, diagnosis: Diagnosis | None) -> Descent:
+    def _descent(self, base: Settings, expert: Settings, diagnosis: Diagnosis | None) -> Descent:
         waits = _waits(self._search.waits_of(base), diagnosis)
-        shares_cores = self._plan.shares_cores
-        return Descent(self._space, waits, self._search.waits_of, shares_cores, base)
+        return Descent(
+            self._space,
+            waits,
+            self._search.waits_of,
+            self._plan.shares_cores,
+            base,
+            expert,
+            self._plan.own_threads,
+            self._search.busy_of,
+        )
 
     def _of_rounds_alone(
         self, proof: Confirmed, first: Trial, refused: tuple[list[tuple[str, str]], str]

@@ -10,8 +10,13 @@ This is coordinate descent (Wright, "Coordinate descent algorithms", 2015) with 
 value. Which knobs come first is said by where the incumbent waits, trial by trial: a pipeline is as
 fast as its slower side, so what speeds up the other side gains nothing yet. Along a knob with an
 order (workers, threads) rates rise and then fall, so values are climbed from the incumbent's, and
-those behind one that lost come last. A loader that waits is given as many workers as would end the
-waiting if each brought as much as those that are there.
+those behind one that lost come late. A loader that waits is given as many workers as would end the
+waiting if each brought as much as those that are there. What only goes back to the baseline comes
+last of all: the ablation asks that of the best settings in any case.
+
+On a device of its own the model feels little of the CPU's threads, and compilation is what may
+bring most beyond the expert's settings: it has its turn as soon as no data hold the model back, in
+one mode. A device that is idle then, between kernels too small for it, wants CUDA graphs first.
 
 Where the model computes on the CPU, its threads and the loader's workers share the cores: workers
 bring little to a run that waits for data as long as OpenMP's threads spin while they wait, and
@@ -21,12 +26,18 @@ both, so there workers are tried with passive waiting first, and alone if that h
 An incumbent that changes both sides (the expert's settings, most of all) owes its speed to the one
 that binds: the other side's part may gain nothing, or cost something, and one knob at a time it
 would be found out late. So once the other side goes back to the baseline as a whole, before all
-else: what is left is half of the changes for one trial.
+else: what is left is half of the changes for one trial. Where the baseline was held back by one
+side and the incumbent by the other, it owes its speed to both, unless they share cores.
+
+An expert that lost, or failed, may have done so through one side alone. Its knobs one at a time do
+not tell: bfloat16 may lose in one layout and win in the other. So the part of it for the side that
+binds is tried as a whole, too, once for each side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from hotlap.settings import Settings
@@ -56,6 +67,34 @@ COMPUTE = (
 Knobs that stand in neither list (how workers start, what is deterministic) seldom pay: they are
 left to the sampler."""
 
+ON_DEVICE = (
+    "amp",
+    "float32_matmul_precision",
+    "memory_format",
+    "cudnn_benchmark",
+    "optimizer_kernel",
+    "compile_mode",
+    "sdpa_backend",
+)
+"""The same where the model computes on a device of its own and no data hold it back. What is a
+matter of the CPU's cores is left to the sampler, and each value of it would need a server of its
+own; among attention kernels PyTorch's own choice is seldom beaten."""
+
+SELDOM = {
+    "amp": ("fp16",),
+    "float32_matmul_precision": ("medium",),
+    "optimizer_kernel": ("for_loop",),
+    "sdpa_backend": ("math",),
+}
+"""Values that seldom win where their knob has another one beside the baseline's."""
+
+IDLE = 0.8
+"""A device that is busy for less than this share of the time, 0..1, though no data hold it back,
+waits for its kernels to be queued: a model that fills it keeps it busy nearly all of the time."""
+
+GRAPHS = "reduce-overhead"
+"""The compilation whose kernels are queued all at once (CUDA graphs)."""
+
 WAITS = 0.1
 """Above this share of waiting the loader's knobs come first."""
 
@@ -76,6 +115,11 @@ class Descent:
             default the baseline's stands for all.
         shares_cores: Whether the model computes on the cores that the workers have, too.
         baseline: What the side that does not bind goes back to; None for never.
+        expert: Settings that are worth one trial for each side, should they lose; None for none.
+        own_threads: The number of threads that `intraop_threads=null` stands for; None if nobody
+            knows: then all others are taken for fewer.
+        busy_of: The share of its time (0..1) that the device computed with settings that were
+            tried; None where it is not known, as on a CPU.
 
     Attributes:
         order: Names of the knobs, the most likely to pay over the baseline first.
@@ -88,23 +132,37 @@ class Descent:
         waits_of: Callable[[Settings], float | None] = lambda settings: None,
         shares_cores: bool = False,
         baseline: Settings | None = None,
+        expert: Settings | None = None,
+        own_threads: int | None = None,
+        busy_of: Callable[[Settings], float | None] = lambda settings: None,
     ) -> None:
         self._space = space
+        self._back = baseline or Settings()  # its values come last
         self._baseline = baseline
+        self._expert = expert
+        self._sides: set[tuple[str, ...]] = set()  # those of the expert's that were tried
+        self._layout = ""  # the last incumbent's
         self._shares_cores = shares_cores
         self._share = data_wait_share
         self._waits_of = waits_of
+        self._own_threads = math.inf if own_threads is None else own_threads
+        self._busy_of = busy_of
         self.order: tuple[str, ...] = self._order(data_wait_share)
         self._tried: set[tuple[str, object]] = set()
         self._with_passive: set[object] = set()  # worker counts that were tried with it
 
     def propose(self, incumbent: Settings) -> Settings | None:
         """The next settings to try beside `incumbent`; None when every value had its turn."""
-        if (side := self._binding_side_of(incumbent)) is not None:
-            return side
         waits = self._waits_of(incumbent)
         waits = self._share if waits is None else waits
-        order = self._order(waits)
+        if (side := self._binding_side_of(incumbent, waits)) is not None:
+            return side
+        if incumbent.memory_format != self._layout:  # other kernels: a lower precision may win now
+            self._layout = incumbent.memory_format
+            self._tried = {pair for pair in self._tried if pair[0] != "amp"}
+        busy = self._busy_of(incumbent)
+        idle = waits < WAITS and busy is not None and busy < IDLE
+        order = self._order(waits, idle)
         near = [
             (name, value, settings)
             for name, value, settings in self._space.neighbours(incumbent)
@@ -117,9 +175,15 @@ class Descent:
         }
         if not near:
             return None
-        name, value, settings = min(
-            near, key=lambda item: (item[:2] not in likely, order.index(item[0]))
-        )
+        mode = self._first_mode(idle, [v for n, v, _ in near if n == "compile_mode"])
+
+        def turn(item: tuple[str, object, Settings]) -> tuple[bool, bool, int]:
+            name, value, _ = item
+            has_turn = name != "compile_mode" or value == mode
+            rank = order.index(name) if has_turn else len(order)
+            return value == getattr(self._back, name), (name, value) not in likely, rank
+
+        name, value, settings = min(near, key=turn)
         if name == "num_workers" and value and waits >= WAITS and self._shares_cores:
             passive = self._space.nearest(replace(settings, omp_wait_policy="passive"))
             if passive != settings and value not in self._with_passive:
@@ -129,47 +193,86 @@ class Descent:
         self._tried |= {(name, value), (name, getattr(incumbent, name))}
         return settings
 
-    def _binding_side_of(self, incumbent: Settings) -> Settings | None:
-        """The incumbent without what it changes on the other side; None unless it changes both."""
-        baseline = self._baseline
+    def _binding_side_of(self, incumbent: Settings, waits: float) -> Settings | None:
+        """The side that binds alone, of an incumbent that changes both, or of such an expert."""
+        baseline, expert = self._baseline, self._expert
         if baseline is None:
             return None
-        binding, other = (LOADER, COMPUTE) if self._share >= WAITS else (COMPUTE, LOADER)
-        changed = {name for name in LOADER + COMPUTE if _differ(name, incumbent, baseline)}
-        if changed.isdisjoint(binding) or changed.isdisjoint(other):
+        changed = _changed(incumbent, baseline)
+        if _both_sides(changed):
+            self._baseline = None  # once: what comes later has come by trials of its own
+            bound = self._share >= WAITS
+            if bound != (waits >= WAITS) and not self._shares_cores:
+                return None
+            other = changed.intersection(COMPUTE if bound else LOADER)
+            return self._space.nearest(_with(incumbent, baseline, other))
+        side = LOADER if waits >= WAITS else COMPUTE
+        if expert is None or side in self._sides or not _both_sides(_changed(expert, baseline)):
             return None
-        self._baseline = None  # once: what comes later has come by trials of its own
-        back = {name: getattr(baseline, name) for name in changed.intersection(other)}
-        return self._space.nearest(replace(incumbent, **back))
+        self._sides.add(side)
+        part = _changed(expert, baseline).intersection(side)
+        return self._space.nearest(_with(incumbent, expert, part))
 
-    def _order(self, waits: float) -> tuple[str, ...]:
+    def _order(self, waits: float, idle: bool = False) -> tuple[str, ...]:
         if waits >= WAITS:
             return LOADER + COMPUTE
+        compute = COMPUTE if self._shares_cores else ON_DEVICE
+        if idle:
+            compute = ("compile_mode", *(name for name in compute if name != "compile_mode"))
         # Fewer workers may do where the incumbent no longer waits, and leave it their cores.
-        return COMPUTE + LOADER if max(waits, self._share) >= NEVER_WAITS else COMPUTE
+        return compute + LOADER if max(waits, self._share) >= NEVER_WAITS else compute
+
+    def _first_mode(self, idle: bool, left: Sequence[object]) -> str:
+        """The mode of compilation that has its knob's turn; the others come after what is cheap."""
+        if any(name == "compile_mode" for name, _ in self._tried):
+            return ""
+        return GRAPHS if idle and GRAPHS in left else "default"
 
     def _likely(
         self, name: str, left: list[object], incumbent: Settings, waits: float
     ) -> Sequence[object]:
         """Those of the untried values that come in the first turn."""
-        now = getattr(incumbent, name)
-        numbers = sorted(v for v in left if type(v) is int)
-        tried = [v for n, v in self._tried if n == name and type(v) is int]
-        if type(now) is not int or len(numbers) < len(left) or len(left) + len(tried) < ORDERED:
-            return left
-        above = [v for v in numbers if now < v < min((t for t in tried if t > now), default=v + 1)]
-        below = [v for v in numbers if max((t for t in tried if t < now), default=v - 1) < v < now]
+        here, seen = getattr(incumbent, name), [v for n, v in self._tried if n == name]
+        values = {*left, *seen, here}
+        number = {v: n for v in values if (n := self._number(name, v)) is not None}
+        if len(number) < len(values) or len(set(number.values())) < ORDERED:
+            seldom = SELDOM.get(name, ())
+            better = values.difference(seldom, [getattr(self._back, name)])
+            return [value for value in left if value not in seldom] if better else left
+        now, tried = number[here], [number[value] for value in seen]
+        left = sorted(left, key=lambda value: number[value])
+        low = max((t for t in tried if t < now), default=-1)
+        high = min((t for t in tried if t > now), default=math.inf)
+        above = [value for value in left if now < number[value] < high]
+        below = [value for value in left if low < number[value] < now]
         if name != "num_workers":
             return [*above[:1], *below[-1:]]
         if waits < WAITS:
-            return list(below[-1:])
+            return below[-1:]
         if now == 0 and len([t for t in tried if t > 0]) == 1:
             # One worker alone hands over what the process had made itself, so it may lose where
             # several win: the climb begins at one and not at none.
-            return numbers[len(numbers) // 2 :][:1]
+            return left[len(left) // 2 :][:1]
         aim = max(now, waits) / max(1 - waits, 1e-9)
-        return [v for v in above if v >= aim][:1] or above[-1:]
+        return [value for value in above if number[value] >= aim][:1] or above[-1:]
+
+    def _number(self, name: str, value: object) -> float | None:
+        """What a value counts as where its knob has an order; None where it has none."""
+        if value is None and name == "intraop_threads":
+            return self._own_threads
+        return value if type(value) is int else None
 
 
-def _differ(name: str, one: Settings, other: Settings) -> bool:
-    return bool(getattr(one, name) != getattr(other, name))
+def _changed(settings: Settings, baseline: Settings) -> set[str]:
+    """The names of both sides' knobs in which they differ."""
+    names = LOADER + COMPUTE
+    return {name for name in names if getattr(settings, name) != getattr(baseline, name)}
+
+
+def _both_sides(changed: set[str]) -> bool:
+    return not (changed.isdisjoint(LOADER) or changed.isdisjoint(COMPUTE))
+
+
+def _with(settings: Settings, others: Settings, names: Iterable[str]) -> Settings:
+    """The settings with these of the others'."""
+    return replace(settings, **{name: getattr(others, name) for name in names})

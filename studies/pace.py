@@ -12,6 +12,7 @@ anything else in.
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 from optuna.trial import FrozenTrial, TrialState
 
@@ -70,6 +71,11 @@ class Pace:
         """The most that their trial may take where `left_s` seconds are left for searching."""
         share = DEAR_SHARE if self._dear(settings) else SHARE
         return min(left_s, max(share * left_s, USUAL * self._lab.typical_s()))
+
+    def cheap(self, settings: Settings) -> Settings:
+        """The settings with the baseline's values in place of those that are dear."""
+        back = {name: getattr(self._base, name) for name, _ in self._dear(settings)}
+        return replace(settings, **back)
 
     def _dear(self, settings: Settings) -> list[tuple[str, object]]:
         changed = differing(settings, self._base)

@@ -21,6 +21,7 @@ class Plan:
         full_run: What it may hold, and for how long.
         diagnose: Whether the two sides can be measured.
         shares_cores: Whether the model computes on the cores that loader workers have, too.
+        own_threads: How many threads PyTorch takes inside one operator by itself; None if unknown.
     """
 
     n_trials: int | None = None
@@ -32,3 +33,4 @@ class Plan:
     full_run: Endurance = field(default_factory=Endurance)
     diagnose: bool = True
     shares_cores: bool = False
+    own_threads: int | None = None

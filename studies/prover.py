@@ -41,7 +41,8 @@ AMONG = 30
 LEFT_OUT = "left out of the proof: they ran out of time in the search, and it would go to them"
 
 LIKELIEST = "the likeliest change"
-"""What a change of one knob is called that nobody has tried yet."""
+"""What the guide's next proposal is called that nobody has tried yet: a change of one knob, or one
+side of the expert's settings."""
 
 
 class Prover:

@@ -51,9 +51,12 @@ class Known:
 
     def start(self, failed: bool = False) -> list[Settings]:
         """What the search begins with, the hit first; one that has just `failed` is no start."""
-        hit = None if self.hit is None else self.hit.settings.key()
-        near = sorted(self.near, key=lambda settings: settings.key() != hit)
-        return [one for one in near if not failed or one.key() != hit][:MOST_NEAR]
+        near = sorted(self.near, key=lambda settings: not self.is_hit(settings))
+        return [one for one in near if not (failed and self.is_hit(one))][:MOST_NEAR]
+
+    def is_hit(self, settings: Settings) -> bool:
+        """Whether these are the hit's, and not a near one's."""
+        return self.hit is not None and settings.key() == self.hit.settings.key()
 
     @property
     def sentence(self) -> str:

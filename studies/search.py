@@ -152,6 +152,11 @@ class Search:
         share = self._ledger.noted("data_wait_share", settings)
         return None if share is None else float(share)
 
+    def busy_of(self, settings: Settings) -> float | None:
+        """The share of its time (0..1) that the device computed in that trial, if NVML told it."""
+        share = self._ledger.noted("gpu_utilization_share", settings)
+        return None if share is None else float(share)
+
     def ran_out(self, settings: Settings) -> bool:
         """Whether the last trial of these settings, any session's, was over before it had ended."""
         outside = self._ledger.noted("outside", settings)  # its server failed, and not itself
@@ -195,6 +200,7 @@ class Search:
         enqueued: Iterable[Settings] = (),
         guide: Callable[[Settings], Settings | None] | None = None,
         anchor: Anchor | None = None,
+        near: Sequence[Settings] = (),
     ) -> str:
         """Search until the budget's share is spent. Returns the sentence that says why it ended.
 
@@ -204,9 +210,12 @@ class Search:
             guide: Proposes, from the best settings so far, what to try before the sampler is
                 asked; None when it has nothing more (see studies/descent.py).
             anchor: Follows the machine's drift; None takes values as they are.
+            near: What was good for something similar, to try next. What is dear of it waits until
+                the guide comes to what is dear, or to its end.
         """
-        first = [*([] if self._proven is None else [self._proven]), *enqueued]
-        waiting = [settings for settings in first if self._proposals.known(settings) is None]
+        waiting = [*([] if self._proven is None else [self._proven]), *enqueued]
+        waiting += map(self._pace.cheap, near)
+        dear = [settings for settings in near if self._pace.cheap(settings) != settings]
         self._follow(anchor)
         due = True  # a trial has run since the baseline was measured
         while True:
@@ -219,7 +228,7 @@ class Search:
             # A trial that cannot end in time tells nothing; confirm makes more of that time.
             if self._is_over():
                 return SPENT
-            if (proposal := self._next(waiting, guide)) is None:
+            if (proposal := self._next(waiting, dear, guide)) is None:
                 if self._proposals.are_exhausted:
                     return "every settings value of the space has been tried"
                 return SPENT  # for whatever is left
@@ -231,15 +240,28 @@ class Search:
             due = True
 
     def _next(
-        self, waiting: list[Settings], guide: Callable[[Settings], Settings | None] | None
+        self,
+        waiting: list[Settings],
+        dear: list[Settings],
+        guide: Callable[[Settings], Settings | None] | None,
     ) -> tuple[Settings, optuna.Trial | None] | None:
         """What to try next, with Optuna's trial for it; None if nothing is left that fits."""
-        while waiting:
-            if self._fits(settings := waiting.pop(0)):
-                return settings, self._proposals.ask(settings)
-        if guide is not None and (guided := self._guided(guide, self._fits)) is not None:
-            return guided, self._proposals.ask(guided)
+        if (chosen := self._first_of(waiting)) is None:
+            chosen = None if guide is None else self._guided(guide, self._fits)
+            if chosen is None or self._pace.cheap(chosen) != chosen:
+                if chosen is not None:
+                    dear.append(chosen)
+                chosen = self._first_of(dear)
+        if chosen is not None:
+            return chosen, self._proposals.ask(chosen)
         return self._proposals.next(self._fits, self._is_over)
+
+    def _first_of(self, waiting: list[Settings]) -> Settings | None:
+        """The first that is untried and fits; it leaves the list, and so do those before it."""
+        while waiting:
+            if self._proposals.known(one := waiting.pop(0)) is None and self._fits(one):
+                return one
+        return None
 
     def _is_over(self) -> bool:
         """Whether no usual trial ends in time any more: then nothing fits (studies/pace.py)."""
@@ -309,6 +331,7 @@ class Search:
             "wall_s": trial.run.own_s,
             "drift_factor": self._lost.factor,
             "data_wait_share": trial.run.measurement.data_wait_share,
+            "gpu_utilization_share": trial.run.measurement.gpu.get("gpu_utilization_share"),
             "startup_s": trial.run.measurement.startup_s,
             "samples_per_s": trial.run.measurement.samples_per_s,
             "compile_s": trial.run.measurement.compile_s,

@@ -120,10 +120,14 @@ def test_compilation_is_left_out_of_a_short_study() -> None:
         (CPU, 25_557_032, 600.0, False),
         (CPU, 25_557_032, 1200.0, True),
         (CPU, 4_810, 480.0, True),
+        (CPU, 5_000, 120.0, True),
+        (GPU, 5_000, 120.0, True),
+        (CPU, 5_000, 90.0, False),
+        (CPU, 500_000, 300.0, False),
         (GPU, 25_557_032, 480.0, True),
     ],
 )
-def test_compiling_a_large_model_on_a_cpu_needs_more_time(
+def test_how_much_time_compiling_needs_follows_from_the_models_size(
     facts: dict[str, Any], n_parameters: int, budget_s: float, is_searched: bool
 ) -> None:
     here = {**facts, "n_parameters": n_parameters, "budget_s": budget_s}

@@ -75,6 +75,19 @@ def test_on_a_cpu_workers_leave_cores_to_the_training() -> None:
         "num_workers": 2, "persistent_workers": True, "memory_format": "channels_last"}  # fmt: skip
 
 
+@pytest.mark.parametrize(("cores", "n_workers"), [(8, 4), (16, 8), (32, 8), (128, 8)])
+def test_however_many_cores_there_are_a_hand_takes_eight_workers(
+    cores: int, n_workers: int
+) -> None:
+    assert expert(Settings(), {**CPU, "cores": cores})[0].num_workers == n_workers
+    assert expert(Settings(), {**GPU, "cores": cores})[0].num_workers == 8
+
+
+def test_waiting_samples_get_workers_beside_a_training_on_many_cores() -> None:
+    waiting = {**CPU, "cores": 8, "sample_cpu_s": 0.001, "sample_wall_s": 0.004}
+    assert expert(Settings(), waiting)[0].num_workers == 8  # which take no core of its own
+
+
 @pytest.mark.parametrize("facts", [GPU, CPU])
 def test_one_core_gets_one_worker_unless_samples_wait(facts: dict[str, Any]) -> None:
     one_core = {**facts, "cores": 1, "default_intraop_threads": 1}

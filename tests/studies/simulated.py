@@ -67,6 +67,7 @@ class SimulatedRunner:
         serves_s: Seconds that the start of a server takes for them.
         is_killed: Whether the server is killed in the middle of their trial.
         peak_bytes: What they take of a device at their peak, if there is one.
+        gpu: What the GPU's watch says of each trial.
         n_epoch_steps: Steps in an epoch.
     """
 
@@ -86,6 +87,7 @@ class SimulatedRunner:
         is_killed: Callable[[Settings], bool] = lambda settings: False,
         peak_bytes: Callable[[Settings], int | None] = lambda settings: None,
         process: Callable[[Settings, random.Random], float] | None = None,
+        gpu: dict[str, float] | None = None,
     ) -> None:
         self._clock = clock
         self._rate = rate
@@ -100,6 +102,7 @@ class SimulatedRunner:
         self._is_killed = is_killed
         self._peak_bytes = peak_bytes
         self._process = process or (lambda settings, chance: 1 + chance.gauss(0, process_noise))
+        self._gpu = gpu
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
@@ -149,7 +152,7 @@ class SimulatedRunner:
             outcome, reason = stopped.outcome, stopped.reason
         return Run(
             outcome,
-            Measurement.from_events(events),
+            Measurement.from_events(events, self._gpu),
             reason,
             "Traceback of the worker" if outcome not in ("ok", "pruned") else "",
             tuple(events),

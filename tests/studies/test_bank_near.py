@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from banked import DATE, ELSEWHERE, FACTS, LARGER, LATER, entries, goal_of, kinds, origin_of
-from replay import EXPERT
+from replay import EXPERT, KNOBS
 
 from hotlap.settings import Settings
 from studies import Bank
@@ -101,3 +101,25 @@ def test_another_kind_of_workload_tells_nothing(study):
     study(facts={**LARGER, "conv2d": True}).studied()
     known = study().reuse.known
     assert known.hit is None and known.near == () and known.sentence == ""
+
+
+def test_what_compiles_elsewhere_is_tried_without_it_first_and_as_a_whole_in_its_turn(
+    study, folder
+):
+    modes = {"compile_mode": {"choices": ["none", "default"]}}
+    compiling = {"knobs": {**KNOBS, **modes}, "budget_s": 600}
+    compiling["compile_s"] = lambda s: 100.0 if s.compile_mode == "default" else 0.0
+    goal = goal_of(study(**compiling).session)
+    bank = Bank(folder, lambda text: None)
+    for i, workers in enumerate((1, 4)):
+        facts = {**LARGER, "model_digest": f"{i}", "n_parameters": 1000 * 2**i}
+        settings = Settings(num_workers=workers, compile_mode="default")
+        bank.store(settings, origin_of(goal, facts, compile_s=100.0), lambda old: False)
+    second = study(**compiling)
+    second.studied()
+    ran = second.session.runner.ran
+    first = next(i for i, settings in enumerate(ran) if settings.compile_mode == "default")
+    assert first >= 5
+    tried = [t.settings for t in second.session.seen.trials if t.kind == "search"]
+    assert tried[:2] == [Settings(num_workers=1), Settings(num_workers=4)]
+    assert ran[first] == Settings(num_workers=1, compile_mode="default")

@@ -100,6 +100,29 @@ def test_what_is_frozen_was_proven_as_it_is_and_holds_few_settings(replay, tmp_p
     assert sum(changed == {"num_workers", "memory_format"} for changed in held) >= 4
 
 
+def test_the_search_begins_with_what_the_device_and_its_threads_are_seen_to_want(replay, tmp_path):
+    knobs = {
+        "memory_format": {"choices": ["contiguous", "channels_last"]},
+        "intraop_threads": {"choices": [None, 1, 2, 4]},
+        "compile_mode": {"choices": ["none", "default", "reduce-overhead"]},
+    }
+
+    def best_as_it_is(settings):
+        return 100.0 if settings == BASE else 80.0
+
+    idle = {"knobs": knobs, "in_memory": True, "gpu": {"gpu_utilization_share": 0.4}}
+    session = replay(best_as_it_is, tmp_path / "idle", **idle)
+    session.studied(BASE, n_trials=2)
+    assert session.search.busy_of(BASE) == 0.4
+    first = [t.settings.changed() for t in session.seen.trials if t.kind == "search"]
+    assert first == [{"compile_mode": "reduce-overhead"}]
+    session = replay(best_as_it_is, tmp_path / "cpu", knobs=knobs, in_memory=True)
+    session.studied(BASE, n_trials=3, shares_cores=True, own_threads=4)
+    assert session.search.busy_of(BASE) is None
+    first = [t.settings.changed() for t in session.seen.trials if t.kind == "search"]
+    assert first == [{"memory_format": "channels_last"}, {"intraop_threads": 2}]
+
+
 def test_the_searchs_own_figure_stands_beside_the_proven_one(replay):
     found = replay(rate, budget_s=900, process_noise=0.03).studied()
     assert found.searched == pytest.approx(3.6, rel=0.2)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from hotlap.settings import Settings
@@ -71,6 +73,63 @@ def test_an_incumbent_of_both_sides_is_tried_without_the_one_that_does_not_bind(
 def test_an_incumbent_of_one_side_is_not_tried_as_the_baseline(waits, side):
     descent = Descent(Space(SIDES, Settings()), waits, baseline=Settings())
     assert descent.propose(Settings(**side)).changed() != {}
+
+
+@pytest.mark.parametrize(("base_waits", "waits"), [(0.5, 0.02), (0.02, 0.5)])
+def test_an_incumbent_that_moved_what_binds_to_the_other_side_owes_its_speed_to_both(
+    base_waits, waits
+):
+    both = Settings(**LOADS, **COMPUTES)
+    apart = [Settings(**LOADS), Settings(**COMPUTES)]
+    given = (Space(SIDES, Settings()), base_waits, lambda settings: waits)
+    assert Descent(*given, baseline=Settings()).propose(both) not in apart
+    # On shared cores workers slow the model down, so that it waits less and is no faster.
+    assert Descent(*given, shares_cores=True, baseline=Settings()).propose(both) in apart
+
+
+@pytest.mark.parametrize(("waits", "first", "then"), [(0.5, LOADS, COMPUTES), (0, COMPUTES, LOADS)])
+def test_an_expert_that_lost_is_tried_once_with_each_side_that_binds(waits, first, then):
+    shares = {"waits": waits}
+    given = (Space(SIDES, Settings()), waits, lambda settings: shares["waits"])
+    descent = Descent(*given, baseline=Settings(), expert=Settings(**LOADS, **COMPUTES))
+    assert descent.propose(Settings()).changed() == first
+    assert descent.propose(Settings()).changed() != first  # once
+    shares["waits"] = 0.5 - waits
+    assert descent.propose(Settings()).changed() == then
+    assert descent.propose(Settings()).changed() not in (first, then)
+
+
+def test_in_another_layout_a_precision_that_lost_has_one_more_turn():
+    knobs = [Knob("amp", ("none", "bf16")), Knob("memory_format", ("contiguous", "channels_last"))]
+    won = {"memory_format": "channels_last"}
+    found = walk(
+        Descent(Space(knobs, Settings()), 0.05), lambda settings: settings.changed() == won
+    )
+    assert found == [{"amp": "bf16"}, won, {**won, "amp": "bf16"}]
+
+
+TOGETHER = {
+    "num_workers": {"choices": [0, 1]},
+    "amp": {"choices": ["none", "bf16"]},
+    "memory_format": {"choices": ["contiguous", "channels_last"]},
+}
+
+
+@pytest.mark.parametrize("fault", ["", "crash", "oom"])
+def test_what_is_good_in_an_expert_that_lost_is_found_within_two_trials(replay, fault):
+    """The worker costs more than its other half gains, which gains together alone."""
+    pair = Settings(amp="bf16", memory_format="channels_last")
+
+    def rate(settings):
+        gain = {"amp": 0.9, "memory_format": 1.0, "amp memory_format": 1.6}
+        compute = gain.get(" ".join(sorted(set(settings.changed()) - {"num_workers"})), 1.0)
+        return 100 * compute * (0.5 if settings.num_workers else 1.0)
+
+    session = replay(
+        rate, knobs=TOGETHER, in_memory=True, fails=lambda s: fault if s.num_workers else ""
+    )
+    session.studied(replace(pair, num_workers=1), n_trials=4)
+    assert pair in [trial.settings for trial in session.seen.trials if trial.kind == "search"]
 
 
 WORKERS = [
@@ -156,3 +215,120 @@ def test_workers_come_alone_where_nothing_waits_or_the_cores_are_not_shared():
     ]
     found = walk(Descent(Space(SHARED, Settings()), data_wait_share=0.5))
     assert found[0] == {"num_workers": 1}
+
+
+THREADS = [
+    Knob("intraop_threads", (None, 1, 2, 4, 8, 16, 32)),
+    Knob("memory_format", ("contiguous", "channels_last")),
+    Knob("optimizer_kernel", ("default", "fused")),
+    Knob("compile_mode", ("none", "default")),
+]
+
+
+def differences(descent, start, better=lambda settings: False):
+    """What each proposal changes of the incumbent, from `start`."""
+    incumbent, found = start, []
+    while (settings := descent.propose(incumbent)) is not None:
+        old, new = incumbent.to_dict(), settings.to_dict()
+        found.append({name: value for name, value in new.items() if value != old[name]})
+        incumbent = settings if better(settings) else incumbent
+    return found
+
+
+def test_threads_are_climbed_from_the_count_that_null_stands_for_and_going_back_comes_last():
+    start = Settings(memory_format="channels_last", optimizer_kernel="fused")
+    given = {"shares_cores": True, "baseline": Settings(), "own_threads": 32}
+    found = differences(Descent(Space(THREADS, Settings()), 0.0, **given), start)
+    assert found[:2] == [{"intraop_threads": 16}, {"compile_mode": "default"}]
+    assert found[-2:] == [{"memory_format": "contiguous"}, {"optimizer_kernel": "default"}]
+    assert len(found) == 6 + 1 + 2
+
+
+def test_where_fewer_threads_win_they_are_halved_again():
+    given = {"shares_cores": True, "own_threads": 32}
+    won = (16, 8)
+    found = differences(
+        Descent(Space(THREADS[:1], Settings()), 0.0, **given),
+        Settings(),
+        lambda settings: settings.intraop_threads in won,
+    )
+    assert [change["intraop_threads"] for change in found] == [16, 8, 4, 1, 2, 32]
+
+
+@pytest.mark.parametrize("own", [2, None])
+def test_on_two_cores_one_thread_is_the_half(own):
+    space = Space([Knob("intraop_threads", (None, 1))], Settings())
+    found = differences(Descent(space, 0.0, shares_cores=True, own_threads=own), Settings())
+    assert found == [{"intraop_threads": 1}]
+
+
+DEVICE = [
+    Knob("num_workers", (0, 1, 2, 4, 8, 16, 32)),
+    Knob("amp", ("none", "bf16", "fp16")),
+    Knob("float32_matmul_precision", ("highest", "high", "medium")),
+    Knob("memory_format", ("contiguous", "channels_last")),
+    Knob("cudnn_benchmark", (False, True)),
+    Knob("omp_wait_policy", ("default", "active", "passive")),
+    Knob("optimizer_kernel", ("default", "for_loop", "fused")),
+    Knob("intraop_threads", (None, 1, 2, 4, 8, 16)),
+    Knob("compile_mode", ("none", "default", "reduce-overhead", "max-autotune")),
+]
+BY_HAND = Settings(
+    num_workers=8,
+    amp="bf16",
+    float32_matmul_precision="high",
+    memory_format="channels_last",
+    cudnn_benchmark=True,
+    optimizer_kernel="fused",
+)
+
+
+def on_a_device(base_waits, waits, busy=None):
+    """What is proposed after the expert, in a space as a computer with a GPU has it."""
+    space = Space(DEVICE, Settings())
+    known = (lambda settings: waits, False, Settings(), BY_HAND, 32, lambda settings: busy)
+    return differences(Descent(space, base_waits, *known), BY_HAND)
+
+
+@pytest.mark.parametrize(
+    ("base_waits", "busy", "mode"),
+    [(0.03, 0.98, "default"), (0.03, None, "default"), (0.03, 0.4, "reduce-overhead")],
+)
+def test_a_model_that_binds_on_a_device_is_compiled_at_once_for_what_is_seen(
+    base_waits, busy, mode
+):
+    found = on_a_device(base_waits, 0.03, busy)
+    assert found[:2] == [{"num_workers": 0}, {"compile_mode": mode}]
+
+
+def test_where_data_no_longer_bind_the_experts_settings_compilation_is_the_first_trial():
+    found = on_a_device(0.8, 0.03)
+    assert found[0] == {"compile_mode": "default"}
+    changed = {name for change in found for name in change}
+    assert changed.isdisjoint({"omp_wait_policy", "intraop_threads"})  # left to the sampler
+    back = [change for change in found if all(change[n] == getattr(Settings(), n) for n in change)]
+    assert back == found[-len(back) :] and len(back) == 6
+
+
+def test_what_seldom_wins_comes_after_all_that_may():
+    found = on_a_device(0.8, 0.03)
+    seldom = (
+        {"amp": "fp16"},
+        {"float32_matmul_precision": "medium"},
+        {"optimizer_kernel": "for_loop"},
+    )
+    first = min(found.index(change) for change in seldom)
+    assert {change["compile_mode"] for change in found[:first] if "compile_mode" in change} == {
+        "default", "reduce-overhead", "max-autotune"}  # fmt: skip
+
+
+def test_what_is_the_best_of_its_knob_here_has_its_turn():
+    space = Space([Knob("amp", ("none", "fp16"))], Settings())
+    assert differences(Descent(space, 0.0), Settings()) == [{"amp": "fp16"}]
+
+
+def test_while_data_bind_the_loader_comes_first_and_threads_have_their_turn():
+    found = on_a_device(0.8, 0.4)
+    assert found[1] == {"num_workers": 16}
+    names = [name for change in found[1:] for name in change]
+    assert names.index("intraop_threads") < names.index("compile_mode")
