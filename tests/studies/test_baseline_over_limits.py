@@ -14,7 +14,7 @@ PEAKS = {0: 95, 1: 95, 2: 95, 4: 97}
 class Limited:
     """A session of a study whose fastest settings take more memory than the baseline."""
 
-    def __init__(self, replay, **more):
+    def __init__(self, replay):
         self.notes = []
         self.kept = Constraints({"device_memory": 0.9}, FACTS, self.notes.append)
         self.session = replay(
@@ -23,7 +23,6 @@ class Limited:
             budget_s=1e6,
             peak_bytes=lambda settings: PEAKS[settings.num_workers] * GIB,
             search={"violations": self.kept.violations, "allow": self.kept.allow},
-            **more,
         )
 
     def best(self):
@@ -31,7 +30,7 @@ class Limited:
 
 
 def test_what_uses_as_much_as_the_baseline_wins_and_what_uses_more_does_not(replay):
-    study = Limited(replay, in_memory=True)
+    study = Limited(replay)
     study.session.searched(n_trials=30)
     assert 4 in {settings.num_workers for settings in study.session.runner.ran}
     assert study.best().num_workers == 2
