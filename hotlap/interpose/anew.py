@@ -31,7 +31,7 @@ def hear_anew(heard: Callable[[str], None]) -> None:
 def _hearing(become: Any, process: int, heard: Callable[[str], None]) -> Any:
     @functools.wraps(become)
     def hearing(*args: Any, **kwargs: Any) -> Any:
-        path = args[0] if args else kwargs.get("path")
+        path: Any = args[0] if args else kwargs.get("path")
         if os.getpid() == process and _runs(path):
             heard(os.fsdecode(path))
         return become(*args, **kwargs)
