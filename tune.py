@@ -138,7 +138,10 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))
         here = facts
         if config.record:  # a table goes on with the facts, and so the space, that it began with
-            facts = {**here, **header_of(place_of(config.record)).get("facts", {})}
+            began = header_of(place_of(config.record)).get("facts", {})
+            anew = begin_with(config, "record=<another file>")
+            studies.same_workload(began, here, anew, "table")
+            facts = {**here, **began}
         wanted = [
             search_spaces.Knob.from_mapping(knob, asdict(definition))
             for knob, definition in config.search_space.items()

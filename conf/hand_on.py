@@ -85,9 +85,17 @@ def go_on_with(folder: Path) -> str:
     return shlex.join([python(), sys.argv[0], f"resume={folder}"])
 
 
-def begin_with(config: TuneConfig) -> str:
-    """The command that starts such a study anew, in the folder in which this one began."""
-    return shlex.join([python(), sys.argv[0], *(config.words or ["+model=<name>"])])
+def begin_with(config: TuneConfig, record: str = "") -> str:
+    """The command that starts such a study anew, in the folder in which this one began.
+
+    Args:
+        config: Its own.
+        record: What to type instead of its `record=`; empty: as it was typed.
+    """
+    words = list(config.words or ["+model=<name>"])
+    if record:
+        words = [record if word.startswith("record=") else word for word in words]
+    return shlex.join([python(), sys.argv[0], *words])
 
 
 def run_goes_on_with(folder: Path, words: Sequence[str] = ()) -> str:

@@ -117,6 +117,8 @@ def rates_of(trial: FrozenTrial, direction: StudyDirection) -> list[float]:
     What a value lacks, such as batches that the loader had made before, its blocks still have.
     """
     rates = list(trial.intermediate_values.values())
+    if not any(rates):  # as an objective may tell of a failure
+        return rates
     share = (trial.value or 0.0) / _mean(rates)
     worse = max if direction == StudyDirection.MINIMIZE else min
     return [rate * worse(1.0, share) for rate in rates]

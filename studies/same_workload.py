@@ -1,5 +1,6 @@
 """A study goes on only with the workload that it began with: others tell nothing of its rates.
 
+So does the table of a recording.
 The probe is asked again when a study goes on, and its answer compared with the facts that the first
 session has kept. Times, paths and memory differ between any two probes and are not looked at; a
 script's text may change as long as what it trains stays the same.
@@ -20,22 +21,25 @@ such a share of its steps, 0..1."""
 KINDS = {"optimizer": "the optimizer", "dataset_kind": "the data set"}
 
 
-def same_workload(then: Mapping[str, Any], now: Mapping[str, Any], anew: str) -> None:
+def same_workload(
+    then: Mapping[str, Any], now: Mapping[str, Any], anew: str, what: str = "study"
+) -> None:
     """Refuse to go on if the workload is another one than it was.
 
     Args:
         then: The facts that the study keeps (hotlap/inspect_workload.py, hotlap/script/probe.py).
         now: The answer of a probe in this session.
         anew: The command that starts such a study anew.
+        what: What goes on: a study, or the table of a recording.
 
     Raises:
         UserInputError: It is another one; what has changed, and what to type.
     """
     if found := list(_changes(then, now)):
         raise UserInputError(
-            f"the workload has changed since this study began ({'; '.join(found)}), and what was "
+            f"the workload has changed since this {what} began ({'; '.join(found)}), and what was "
             "measured before says nothing of what it is now; go on with the workload as it was, or "
-            f"start a new study: {anew}"
+            f"start a new {what}: {anew}"
         )
 
 

@@ -84,6 +84,13 @@ def test_a_recording_goes_on_with_the_facts_that_it_began_with(users_folder, tun
     table = Table.read(path)
     assert len(table.rows) == 2 and table.header == header
 
+    header["facts"]["batch_size"] *= 2
+    path.write_text(json.dumps(header) + "\n" + rest)
+    code, out, err = tune(users_folder, *words, "n_trials=1")
+    assert code == 2 and "the workload has changed since this table began (batches of" in err, err
+    assert "'record=<another file>'" in err
+
+    header["facts"]["batch_size"] //= 2
     header["facts"]["cpu"] = "another one"
     path.write_text(json.dumps(header) + "\n" + rest)
     code, out, err = tune(users_folder, *words, "n_trials=1")

@@ -178,6 +178,20 @@ def test_it_works_in_an_ordinary_optuna_study() -> None:
     assert [t.state.name for t in study.trials] == ["COMPLETE", "PRUNED", "PRUNED"]
 
 
+def test_trials_that_tell_zeros_are_told_from_one_that_works() -> None:
+    study = optuna.create_study(direction="maximize", pruner=RacingPruner())
+
+    def objective(trial: optuna.Trial) -> float:
+        rates = [0.0] * 6 if trial.number < 2 else [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
+        for step, rate in enumerate(rates):
+            trial.report(rate, step)
+            assert not trial.should_prune()
+        return sum(rates) / len(rates)
+
+    study.optimize(objective, n_trials=3)
+    assert study.best_trial.number == 2
+
+
 @pytest.mark.parametrize(
     "wrong", [{"error": 0}, {"min_blocks": 1}, {"process_noise": -0.1}, {"noise_degrees": 0}]
 )
