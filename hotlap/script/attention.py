@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 import torch
-from torch.jit._builtins import _register_builtin
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -41,8 +40,6 @@ class Attention:
 
         self._plain = plain
         patches.put(functional, "scaled_dot_product_attention", heard)
-        # A TorchScript function that calls it has torch's own, by the name that it knows.
-        _register_builtin(heard, "aten::scaled_dot_product_attention")
 
     def facts(self) -> dict[str, Any]:
         """`attention`, `sdpa_backends` and `sdpa_backends_float32`, as of a workload."""

@@ -11,16 +11,9 @@ with open("drawn.txt", "a") as file:
 """
 
 
-UNDRAWN = """
-import torch
-assert torch.equal(torch.get_rng_state(), torch.Generator().get_state())
-"""
-"""So far torch's numbers are those of a new interpreter."""
-
-
 def test_names_drawn_at_random_are_others_in_each_trial_and_torchs_numbers_the_same(scripts):
     for kind in ("window", "window", "probe"):
-        assert scripts.run(UNDRAWN + DRAWS + TRAINING + "train(100)", kind=kind).outcome == "ok"
+        assert scripts.run(DRAWS + TRAINING + "train(100)", kind=kind).outcome == "ok"
     lines = (scripts.folder / "drawn.txt").read_text().splitlines()
     python, numpy, torch = zip(*(line.split() for line in lines), strict=True)
     assert len(set(python)) == len(set(numpy)) == 3

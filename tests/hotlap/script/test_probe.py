@@ -1,11 +1,7 @@
 """Facts of scripts, found while they train."""
 
 import pytest
-import torch
-from torch.nn import functional
 
-from hotlap.interpose.patches import Patches
-from hotlap.script.attention import Attention
 from reports import found_in_script
 from tests.hotlap.script.script_texts import TRAINING
 
@@ -93,17 +89,6 @@ train(100)
     facts = scripts.facts(text)
     assert facts["attention"] is True and "sdpa_backend" not in facts["unreached"]
     assert {"math", "flash"} <= set(facts["sdpa_backends_float32"])
-
-
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
-def test_a_model_in_torchscript_calls_torchs_own_attention():
-    def attend(q: torch.Tensor) -> torch.Tensor:
-        return functional.scaled_dot_product_attention(q, q, q)
-
-    patches = Patches()
-    Attention(patches)
-    assert "aten::scaled_dot_product_attention" in str(torch.jit.script(attend).graph)
-    patches.undo()
 
 
 def test_its_own_layout_and_tf32_are_its_baseline(scripts):
