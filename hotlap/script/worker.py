@@ -58,9 +58,11 @@ def main(folder: Path) -> int:
 
 
 def other_numbers() -> None:
-    """Seed anew what a fresh interpreter would have seeded by itself; torch begins with a constant.
+    """Seed anew what a fresh interpreter would have seeded by itself, but for torch.
 
     Forked processes have their server's generators: all would draw the same names for their files.
+    Torch's are left as the server has them: what trials of an unseeded script are compared by is
+    their settings, and not the weights that they drew.
     """
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
