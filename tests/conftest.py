@@ -109,7 +109,8 @@ class Shared(ProcessRunner):
 @pytest.fixture(scope="session")
 def runner(caches):
     """Its fork servers import torch once for all tests of this process."""
-    runner = Shared(preload=["torch"], env={**os.environ, "XDG_CACHE_HOME": next(caches)})
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": next(caches)}
+    runner = Shared(preload=["torch"], env=env)
     yield runner
     ProcessRunner.close(runner)
 
@@ -190,7 +191,8 @@ def tune(runner, monkeypatch, capsys):
     """Runs an entry script in a folder, with words: its exit code and what it printed.
 
     In this process, and its trials by the servers of all tests, which have imported torch alone: to
-    start both anew takes longer than a short study. What is about the processes takes `Typed`.
+    start both anew takes longer than a short study. The trials' environment and folder are those of
+    the servers. What is about the processes takes `Typed`.
     """
     for module in ("process", "open_runner"):
         monkeypatch.setattr(f"runners.{module}.ProcessRunner", lambda *_, **__: runner)

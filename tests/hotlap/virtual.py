@@ -177,7 +177,7 @@ def measure(
         drive(timer.run(), compute_nothing if side == "loader" else world.step, feed, count)
     except Ended:
         at_s, world.now = world.now, world.now + AFTERWARDS_S
-        assert timer.cut_short(at_s)
+        assert timer.cut_short(at_s), "nothing was timed"
     events = events[: 1 + [event["event"] for event in events].index(until)]
     return Measurement.from_events(
         [{"event": "built", "num_workers": workers, "side": side}, *events]

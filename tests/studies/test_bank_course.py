@@ -55,6 +55,7 @@ def test_an_entry_outside_of_the_space_is_no_hit(study):
     assert [s.changed() for s in known.near] == [{"memory_format": "channels_last"}]
 
 
+@pytest.mark.usefixtures("on_disk")
 def test_a_study_that_goes_on_searches(study, replay, tmp_path, folder):
     study().studied()
     study(in_memory=False).studied()  # study 1 ended with the hit

@@ -1,5 +1,6 @@
 """Where the baseline itself breaks a limit, a winner may use about what it does."""
 
+import pytest
 from replay import BASE, EXPERT
 from test_search import SMALL
 
@@ -40,6 +41,7 @@ def test_what_uses_as_much_as_the_baseline_wins_and_what_uses_more_does_not(repl
     assert note.startswith("the baseline itself is at 95%, and constraints.device_memory=0.9")
 
 
+@pytest.mark.usefixtures("on_disk")
 def test_a_study_that_goes_on_knows_what_its_baseline_used(replay):
     Limited(replay).session.search.first("baseline", BASE)
     again = Limited(replay)

@@ -21,6 +21,7 @@ def test_so_many_trials_as_are_asked_for_try_so_many_settings(replay, n_trials, 
     assert EXPERT.key() in {arm.settings.key() for arm in found.proof.arms}
 
 
+@pytest.mark.usefixtures("on_disk")
 def test_a_study_that_goes_on_counts_what_it_has_tried(replay):
     replay(rate, budget_s=900).search.first("baseline", BASE)
     session = replay(rate, budget_s=900)

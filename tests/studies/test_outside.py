@@ -130,6 +130,7 @@ def test_what_a_trial_is_expected_to_take_is_its_own_time(replay):
     assert arm.trials[0].run.wall_s == 108.0 and rounds.round_s([arm]) == 8.0
 
 
+@pytest.mark.usefixtures("on_disk")
 @pytest.mark.parametrize("lost", ["slow", "killed"])
 def test_what_tells_nothing_of_the_settings_is_unfinished_and_tried_by_the_next_session(
     replay, lost

@@ -306,6 +306,7 @@ def test_nobody_takes_part_in_the_rounds_who_could_have_been_judged_before_and_w
     assert arms and set(arms) <= asked
 
 
+@pytest.mark.usefixtures("on_disk")
 def test_a_study_that_goes_on_judges_before_its_rounds_too(replay):
     replay(rate, budget_s=300).studied(n_trials=6)
     session = replay(rate, budget_s=600)

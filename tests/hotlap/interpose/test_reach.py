@@ -64,7 +64,10 @@ def test_each_kind_of_script_is_seen_as_it_is(
     assert all("foreach" in optimizer.kernels for optimizer in seen.optimizers)
 
 
-@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed")
+@pytest.mark.skipif(
+    not (find_spec("transformers") and find_spec("accelerate")),  # its Trainer asks for both
+    reason="transformers and accelerate are not installed",
+)
 def test_hugging_face_s_trainer_is_seen_as_it_is(scripts):
     facts = scripts.facts(target=str(EXAMPLES / "hf_trainer.py"), timeout_s=250)
     seen = facts["script"]

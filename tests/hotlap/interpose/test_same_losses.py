@@ -9,13 +9,13 @@ from tests.hotlap.interpose.conftest import ENDLESS, EXAMPLES, WATCHED, Runs, lo
 
 WORKERS = "settings: {num_workers: 2, prefetch_factor: 3, persistent_workers: true}\n"
 
-NEEDS = {"hf_trainer.py": "transformers"}
+NEEDS = {"hf_trainer.py": ("transformers", "accelerate")}
 SCRIPTS = [
     pytest.param(
         path.name,
         marks=pytest.mark.skipif(
-            path.name in NEEDS and find_spec(NEEDS[path.name]) is None,
-            reason=f"{NEEDS.get(path.name)} is not installed",
+            any(find_spec(name) is None for name in NEEDS.get(path.name, ())),
+            reason=f"{' and '.join(NEEDS.get(path.name, ()))} are not installed",
         ),
     )
     for path in sorted(EXAMPLES.glob("*.py"))
