@@ -242,7 +242,7 @@ def test_a_resident_batch_is_never_the_one_that_is_waited_for(diagnosed):
     assert found.binding == "compute" and "data-bound" not in found.sentence
 
 
-@pytest.mark.parametrize(("budget_s", "is_diagnosed"), [(600, True), (150, False)])
+@pytest.mark.parametrize(("budget_s", "is_diagnosed"), [(900, True), (150, False)])
 def test_the_winner_is_diagnosed_on_a_noisy_machine_or_it_is_said(replay, budget_s, is_diagnosed):
     """Rounds go on there until not even one more fits into the time."""
 
