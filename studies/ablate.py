@@ -253,6 +253,8 @@ def _with_one_put_back(
 
     def is_slower(some: Sequence[Contribution]) -> bool | None:
         """Whether the whole is, without these; None where there is no time to see it."""
+        if len(some) == 1:  # its own rounds have told
+            return _expected_gain(some[0]) > -less
         left = without([name for c in some for name in c.settings], whole.settings, baseline)
         arms = [
             Arm("all", whole.settings, sign=whole.sign),
