@@ -88,7 +88,7 @@ class Found:
         shown = {
             name
             for c in self.contributions
-            if c.kept and (c.ratio.low > 1 or c.without.reasons)
+            if c.kept and not c.merged and (c.ratio.low > 1 or c.without.reasons)
             for name in c.settings
         }
         tuned = differing(proof.winner.settings, proof.baseline.settings)

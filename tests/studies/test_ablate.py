@@ -151,6 +151,7 @@ def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):
     names = [c.settings for c in ablation.contributions]
     assert ("num_workers",) in names
     assert max(len(n) for n in names) > 1
+    assert all(c.merged == (len(c.settings) > 1) for c in ablation.contributions)
     assert budget.spent() <= 70
     assert set(ablation.left.changed()) == {"num_workers"}
 

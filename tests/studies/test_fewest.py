@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from replay import EXPERT
 
+from hotlap.settings import Settings
 from studies import Ablation, Contribution
 
 NOISY = {"process_noise": 0.09, "in_memory": True, "budget_s": 300}
@@ -40,3 +41,18 @@ def test_what_was_put_back_and_shown_to_pay_is_not_proven_together_only(replay):
     likely = replace(workers, settings=("pin_memory",), ratio=replace(workers.ratio, low=0.9))
     taken_apart = replace(expert, ablation=Ablation(EXPERT, EXPERT, (workers, likely)))
     assert taken_apart.together == ("pin_memory",)
+
+
+def test_what_was_put_back_in_one_lump_is_proven_together_only(replay):
+    found = replay(workers_only, process_noise=0.01, in_memory=True, budget_s=900).studied()
+    baseline, speedup = found.proof.baseline, found.proof.winner.speedup(found.proof.baseline)
+    settings = Settings(num_workers=4, amp="bf16", pin_memory=True, allocator="jemalloc")
+    arm = replace(found.proof.winner, settings=settings)
+    workers = Contribution(("num_workers",), arm, baseline, speedup, True)
+    lump = ("amp", "pin_memory", "allocator")
+    assert speedup.low > 1
+    for merged, together in ((True, set(lump)), (False, set())):
+        rest = Contribution(lump, arm, baseline, speedup, True, merged=merged)
+        proof = replace(found.proof, arms=[baseline, arm])
+        ablation = Ablation(settings, settings, (workers, rest))
+        assert set(replace(found, proof=proof, ablation=ablation).together) == together
