@@ -1,11 +1,14 @@
 """What is frozen holds few settings, and says which of them were proven together only."""
 
 from dataclasses import replace
+from pathlib import Path
 
+from banked import plain_goal
 from replay import EXPERT
 
 from hotlap.settings import Settings
 from studies import Ablation, Contribution
+from studies.entry import Entry
 
 NOISY = {"process_noise": 0.09, "in_memory": True, "budget_s": 300}
 
@@ -34,7 +37,15 @@ def test_what_was_put_back_and_shown_to_pay_is_not_proven_together_only(replay):
     arm = replace(winner, name="expert", settings=EXPERT)
     expert = replace(found, proof=replace(proof, arms=[proof.baseline, arm]), ablation=None)
     assert set(expert.together) == set(EXPERT.changed())
-    assert replace(expert, again=True).together == ()
+    for settings, said, together in (
+        (EXPERT, {"tuned_together": ["pin_memory"]}, ("pin_memory",)),
+        (replace(EXPERT, pin_memory=False), {"tuned_together": []}, ("pin_memory",)),
+        (EXPERT, {"tuned_together": []}, ()),
+        (EXPERT, {}, None),
+        (EXPERT, {"tuned_together": "many"}, None),
+    ):
+        hit = Entry(settings, said, plain_goal(), Path())
+        assert replace(expert, again=True, hit=hit).together == together
     workers = Contribution(
         ("num_workers",), arm, proof.baseline, winner.speedup(proof.baseline), True
     )
