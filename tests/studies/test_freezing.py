@@ -10,6 +10,7 @@ from hotlap.measurement import Block, Measurement
 from hotlap.settings import Settings
 from runners.protocol import Run
 from studies import Arm, Confirmed, freeze, proven_before
+from studies.arm import log_interval, shared_error
 from studies.freezing import judged, provenance_of
 from studies.gate import UNKNOWN
 from studies.protocols import Trial
@@ -17,10 +18,12 @@ from studies.protocols import Trial
 BASE, FAST, OTHER = Settings(), Settings(num_workers=4), Settings(num_workers=2)
 
 
-def arm(name, settings, rates, reasons=(), n_compared=2, beaten=False):
+def arm(name, settings, rates, reasons=(), n_compared=2, beaten=False, ended_s=None):
+    runs = [Run("ok", Measurement((Block(10, rate, 1.0),))) for rate in rates]
+    ends = ended_s or [0.0] * len(runs)
     trials = {
-        i: Trial(i, "confirm", settings, Run("ok", Measurement((Block(10, rate, 1.0),))), rate)
-        for i, rate in enumerate(rates)
+        i: Trial(i, "confirm", settings, run, rate, ended_s=end)
+        for i, (run, rate, end) in enumerate(zip(runs, rates, ends, strict=True))
     }
     return Arm(name, settings, trials, n_compared, list(reasons), beaten=beaten)
 
@@ -171,6 +174,45 @@ def test_what_stays_by_the_rounds_of_both_sessions_is_written_with_their_figure(
     done = freeze(paths, "digits", third, {}, proven_before(paths[0], pytest.fail))
     assert not done.kept and "with those before" in done.earlier
     assert frozen.load(paths[0]) == BASE
+
+
+def drifting(name, settings, place, n_compared):
+    """Five rounds in one order on a machine that loses 3 % from trial to trial."""
+    at = [2 * r + place for r in range(5)]
+    seen = [100 * math.exp(-0.03 * i) for i in at]
+    return arm(name, settings, seen, n_compared=n_compared, ended_s=[5.0 * i for i in at])
+
+
+def test_the_figure_of_both_sessions_holds_the_drift_of_one_and_the_pick_of_the_other(paths):
+    first = session(arm("trial 7", FAST, [103, 106, 104, 107, 105], n_compared=4))
+    freeze(paths[:1], "digits", first, {})
+    old = proven_before(paths[0], pytest.fail)
+    assert old.provenance["speedup_n_compared"] == 4
+    baseline, ours = drifting("baseline", BASE, 1, 1), drifting("trial 7", FAST, 0, 1)
+    second = Confirmed([baseline, ours], 5)
+    assert ours.speedup(baseline).high > old.provenance["speedup_ci95"][0]
+    assert freeze(paths, "digits", second, {}, old).kept
+    said = frozen.load_frozen(paths[0]).provenance
+    low, high = said["speedup_ci95"]
+    alone = log_interval(said["speedup_ratios"], shared_error(4))
+    assert said["speedup_n_compared"] == 4 and said["speedup_drift"] == pytest.approx(0.015)
+    assert [low, high] == pytest.approx([alone.low * math.exp(-0.015), alone.high], abs=1e-4)
+    assert 1 < low < said["speedup"] * math.exp(-0.015) < alone.low
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"speedup_n_compared": "all"},
+        {"speedup_n_compared": -3},
+        {"speedup_drift": [1]},
+        {"speedup_n_compared": None, "speedup_drift": None},
+    ],
+)
+def test_what_a_person_has_spoilt_of_its_doubt_ends_no_study(paths, proven, spoilt):
+    proven.provenance.update(spoilt)
+    second = session(arm("trial 7", FAST, [90, 320, 95, 300, 110]))
+    assert freeze(paths, "digits", second, {}, proven)
 
 
 @pytest.mark.parametrize("ratios", [None, "many", [1.5, None], [{}], [-1, 0]])
