@@ -10,6 +10,7 @@ from typing import Any
 from hotlap import frozen
 from hotlap.errors import FrozenFileError
 from hotlap.measurement import Ratio
+from hotlap.settings import Settings
 from hotlap.spoken import interval
 from studies.ablate import differing
 from studies.confirm import Confirmed
@@ -66,7 +67,8 @@ def freeze(
 
     A study that goes on keeps what it has proven before, unless its rounds speak against that or
     prove what is better (see studies/disproof.py). Where they are a whole proof of the same
-    settings, what is written is the speedup by both.
+    settings, what is written is the speedup by both, whoever wins; else each session would have its
+    chance to be lucky. The rates beside it are those of the session that the file names.
 
     Args:
         paths: The study's own file first.
@@ -75,16 +77,33 @@ def freeze(
         origin: What else belongs to the provenance: facts, versions, commit, study, date.
         old: What an earlier session has proven (see `proven_before`).
     """
-    settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
-    kept: dict[str, Any] | None = None
-    earlier = ""
-    if old is not None and old.settings.key() != settings.key():
-        kept, earlier = judged(proof, old)
-        if kept is not None:
-            settings, provenance = old.settings, kept
+    settings, provenance, kept, earlier = decided(workload, proof, origin, old)
     for path in paths:
         frozen.dump(path, settings, provenance)
-    return Freezing(paths[-1], kept is not None, earlier)
+    return Freezing(paths[-1], kept, earlier)
+
+
+def decided(
+    workload: str, proof: Confirmed, origin: Mapping[str, Any], old: frozen.Frozen | None
+) -> tuple[Settings, dict[str, Any], bool, str]:
+    """What is written: settings, provenance, whether they are an earlier session's, what to say."""
+    settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
+    if old is None:
+        return settings, provenance, False, ""
+    if old.settings.key() != settings.key():
+        kept, earlier = judged(proof, old)
+        if kept is not None:
+            return old.settings, kept, True, earlier
+        return settings, provenance, False, earlier
+    before, low = Evidence.read(old.provenance), old.provenance["speedup_ci95"][0]
+    if not (proof.found_better and before.ratios) or disproof(proof, settings, low, before):
+        return settings, provenance, False, ""
+    if not is_whole(proof.winner, proof.baseline):
+        why = "this one has proven the same settings in fewer rounds than say much"
+        return settings, old.provenance, True, f"{_told(old)}, stays frozen: {why}."
+    both = before + Evidence.of(proof.winner, proof.baseline)
+    earlier = f"{_told(old)}, is proven again, and frozen {_by_both(both)}."
+    return settings, {**provenance, **both.written()}, False, earlier
 
 
 def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) -> dict[str, Any]:

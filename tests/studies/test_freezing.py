@@ -11,7 +11,7 @@ from hotlap.settings import Settings
 from runners.protocol import Run
 from studies import Arm, Confirmed, freeze, proven_before
 from studies.arm import log_interval, shared_error
-from studies.freezing import judged, provenance_of
+from studies.freezing import decided, provenance_of
 from studies.gate import UNKNOWN
 from studies.protocols import Trial
 
@@ -150,10 +150,8 @@ def test_equal_settings_hold_no_speedup_however_often_a_study_goes_on():
         old = None
         for _ in range(10):
             proof = Confirmed([measured("baseline", BASE), measured("trial 7", FAST)], 8)
-            kept = provenance_of("digits", proof, {}) if proof.found_better else None
-            if kept is None and old is not None:
-                kept, _ = judged(proof, old)
-            old = frozen.Frozen(FAST, kept) if kept else None
+            settings, said, _, _ = decided("digits", proof, {}, old)
+            old = frozen.Frozen(settings, said) if said["speedup_ci95"] else None
         n_frozen += old is not None
     assert n_frozen <= 0.05 * 200
 
@@ -247,7 +245,33 @@ def test_in_the_same_rounds_the_better_one_is_frozen(paths, proven):
     assert frozen.load(paths[0]) == OTHER
 
 
-def test_settings_that_are_proven_again_bear_what_the_last_session_measured(paths, proven):
+def test_settings_that_are_proven_again_bear_the_figure_of_both_sessions(paths):
+    freeze(paths[:1], "digits", session(arm("trial 7", FAST, rates(105, 12)), n_rounds=12), {})
+    old = proven_before(paths[0], pytest.fail)
+    second = session(arm("trial 9", FAST, rates(107)))
+    assert second.found_better
+    done = freeze(paths, "digits", second, {"study": "b"}, old)
+    assert not done.kept and "is proven again, and frozen as 1.0" in done.earlier
+    said = frozen.load_frozen(paths[1]).provenance
+    assert len(said["speedup_ratios"]) == 17
+    latest = second.winner.speedup(second.baseline).value
+    low, high = said["speedup_ci95"]
+    assert old.provenance["speedup"] < said["speedup"] < latest and 1 < low < high
+    assert said["samples_per_s"] == pytest.approx(second.winner.throughput().value)
+    assert said["trial"] == "trial 9" and said["study"] == "b"
+
+
+def test_a_lucky_figure_of_few_rounds_takes_the_place_of_no_whole_proof(paths):
+    freeze(paths[:1], "digits", session(arm("trial 7", FAST, rates(105, 12)), n_rounds=12), {})
+    old = proven_before(paths[0], pytest.fail)
+    second = session(arm("trial 7", FAST, [130, 131, 130]), n_rounds=3)
+    assert second.found_better
+    done = freeze(paths, "digits", second, {}, old)
+    assert done.kept and "fewer rounds than say much" in done.earlier
+    assert frozen.load_frozen(paths[1]).provenance == old.provenance
+
+
+def test_settings_that_bring_less_than_was_promised_bear_what_they_bring_now(paths, proven):
     again = session(arm("trial 7", FAST, rates(180)))
     assert not freeze(paths, "digits", again, {}, proven).kept
     assert frozen.load_frozen(paths[0]).provenance["speedup"] == pytest.approx(1.8, abs=0.02)
