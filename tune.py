@@ -254,7 +254,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             "study": study,
             "date": provenance.now(),
             **({} if script is None else script_origin(config, own, winner)),
-            "tuned_together": list(found.together),
+            **({} if found.together is None else {"tuned_together": list(found.together)}),
             "facts": facts,
         }
         files = [folder / "frozen.yaml", *([place_of(config.freeze)] if config.freeze else [])]

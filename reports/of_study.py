@@ -47,7 +47,7 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
             )
         ),
         uncompared=proof.uncompared,
-        together=found.together,
+        together=found.together or (),
         diagnosis={name: diagnosis.sentence for name, diagnosis in found.diagnoses.items()},
         searched=found.searched,
         searched_of=found.searched_of,

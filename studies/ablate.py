@@ -69,6 +69,8 @@ class Contribution:
             contributions together.
         kept: Whether they pay.
         reason: Why they stay although their interval says nothing; empty otherwise.
+        merged: Whether they were put back together for want of time, so that nobody knows which of
+            them pays.
     """
 
     settings: tuple[str, ...]
@@ -77,6 +79,7 @@ class Contribution:
     ratio: Rate
     kept: bool
     reason: str = ""
+    merged: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class Ablation:
 class _Group:
     names: tuple[str, ...]
     settings: Settings
+    merged: bool = False
     arm: Arm = field(init=False)
 
 
@@ -210,7 +214,7 @@ def _contribution(group: _Group, whole: Arm) -> Contribution:
     failed = "; ".join(group.arm.reasons)
     kept = ratio.low > 1 or bool(failed)
     reason = f"needed: without it {failed}" if failed else ""
-    return Contribution(group.names, whole, group.arm, ratio, kept, reason)
+    return Contribution(group.names, whole, group.arm, ratio, kept, reason, group.merged)
 
 
 def _worth_keeping(found: list[Contribution]) -> list[Contribution]:
@@ -253,6 +257,8 @@ def _with_one_put_back(
 
     def is_slower(some: Sequence[Contribution]) -> bool | None:
         """Whether the whole is, without these; None where there is no time to see it."""
+        if len(some) == 1:  # its own rounds have told
+            return _expected_gain(some[0]) > -less
         left = without([name for c in some for name in c.settings], whole.settings, baseline)
         arms = [
             Arm("all", whole.settings, sign=whole.sign),
@@ -300,4 +306,4 @@ def _merged(groups: list[_Group], n: int, whole: Settings, baseline: Settings) -
     if len(groups) <= n:
         return groups
     names = tuple(name for group in groups[n - 1 :] for name in group.names)
-    return [*groups[: n - 1], _Group(names, without(names, whole, baseline))]
+    return [*groups[: n - 1], _Group(names, without(names, whole, baseline), merged=True)]

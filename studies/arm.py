@@ -97,11 +97,9 @@ class Arm:
             other: In the same rounds.
             error: As that of `log_interval`.
         """
-        rate, drift = log_interval(self.ratios(other), error), self._drift_over(other)
-        low, high = rate.low * math.exp(min(0.0, -drift)), rate.high * _exp(max(0.0, -drift))
-        return Rate(rate.value, low, high)
+        return widened(log_interval(self.ratios(other), error), self.drift_over(other))
 
-    def _drift_over(self, other: Arm) -> float:
+    def drift_over(self, other: Arm) -> float:
         """The part of the ratio's logarithm that is a steady drift's; 0 where none can be seen."""
         common = self.rates().keys() & other.rates().keys()
         times = [[arm.trials[r].ended_s for r in common] for arm in (self, other)]
@@ -124,6 +122,12 @@ class Arm:
 def shared_error(n_compared: int) -> float:
     """What the interval of each of so many arms is made for, so that all of them hold together."""
     return ALONE if n_compared == 1 else ENDED_WHEN_NARROW / n_compared
+
+
+def widened(rate: Rate, drift: float) -> Rate:
+    """With an interval that holds it with and without a drift, the part of its logarithm."""
+    low, high = rate.low * math.exp(min(0.0, -drift)), rate.high * _exp(max(0.0, -drift))
+    return Rate(rate.value, low, high)
 
 
 def log_interval(values: Sequence[float], error: float = ERROR) -> Rate:

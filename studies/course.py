@@ -108,7 +108,8 @@ class Course:
         if known.hit is not None and first is not None:  # a study that goes on has had its try
             try:
                 proof, judged, proven = self._bank.prove(base, expert, first, known.hit)
-                again = replace(self._of_rounds_alone(proof, first, judged), again=proven)
+                again = self._of_rounds_alone(proof, first, judged)
+                again = replace(again, again=proven, hit=known.hit)
             except TooLong as why:
                 too_long = str(why)
             if again is not None and again.again:
@@ -160,8 +161,8 @@ class Course:
             self._plan.full_run.growth(winner),
             unchecked,
             None if again is None else again.again,
-            self._would_do,
-            self._ratio(expert, base),
+            would_do=self._would_do,
+            expert_searched=self._ratio(expert, base),
         )
 
     def _is_hopeless(self, base: Settings, expert: Settings) -> bool:
@@ -193,7 +194,7 @@ class Course:
             )
         proof = self._prover.compare(base, name, settings, first)
         found = self._of_rounds_alone(proof, first, self._prover.refuse(proof))
-        return replace(found, would_do=self._would_do)
+        return replace(found, hit=hit if name == ARM else None, would_do=self._would_do)
 
     def _tell_start(self, known: Known, too_long: str) -> None:
         """What the search begins with, now that it is known whether it can begin with anything."""

@@ -9,33 +9,31 @@ reaches the promised one is no disproof either, even where it reaches below 1.
 
 In a study that goes on each session has its chance to find by luck what is not there, and settings
 that are no better keep reaching a promise that was lucky: after ten sessions of equal settings 12
-to 16 of 100 studies held a speedup. So there the rounds of both proofs are taken together, and have
-to lie above 1: then it is 2 to 4.
+to 16 of 100 studies held a speedup. So there the rounds of both proofs are taken together
+(studies/evidence.py), and have to lie above 1: then it is 2 to 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from hotlap.measurement import Ratio
 from hotlap.settings import Settings
 from hotlap.spoken import count, interval
-from studies.arm import Arm, log_interval, shared_error
+from studies.arm import Arm
 from studies.confirm import Confirmed
+from studies.evidence import Evidence
 from studies.gate import UNKNOWN
 from studies.rounds import ENOUGH_ROUNDS
 
+NONE = Evidence()
 
-def disproof(
-    proof: Confirmed, settings: Settings, promised: float, ratios: Sequence[float] = ()
-) -> str:
+
+def disproof(proof: Confirmed, settings: Settings, promised: float, before: Evidence = NONE) -> str:
     """What a proof says against settings that were proven before; empty if nothing, or too little.
 
     Args:
         proof: The confirm rounds.
         settings: What was proven before.
         promised: The lower end of their speedup's interval then.
-        ratios: Of the rounds that proved them; none where they do not count.
+        before: The rounds that proved them; none where they do not count.
     """
     arm = proof.arm_of(settings)
     if arm is None:
@@ -47,24 +45,23 @@ def disproof(
     now = f"{measured(arm, proof.baseline)} now"
     if arm.speedup(proof.baseline).high < promised:
         return now
-    if ratios and (both := together(arm, proof.baseline, ratios)).low <= 1:
+    both = (before + Evidence.of(arm, proof.baseline)).speedup
+    if before.ratios and both.low <= 1:
         return f"{now}, {both.value:.2f}x {interval(both)} with those before"
     return ""
 
 
-def stays(
-    proof: Confirmed, settings: Settings, promised: float, ratios: Sequence[float] = ()
-) -> bool:
+def stays(proof: Confirmed, settings: Settings, promised: float, before: Evidence = NONE) -> bool:
     """Whether settings that were proven before keep their place against what a proof has found.
 
     Args:
         proof: The confirm rounds.
         settings: What was proven before.
         promised: The lower end of their speedup's interval then.
-        ratios: Of the rounds that proved them; none where they do not count.
+        before: The rounds that proved them; none where they do not count.
     """
     winner, baseline = proof.winner, proof.baseline
-    if disproof(proof, settings, promised, ratios):
+    if disproof(proof, settings, promised, before):
         return False
     if not proof.found_better or settings.key() == winner.settings.key():
         return True
@@ -73,12 +70,6 @@ def stays(
         return proof.as_good(beside, winner)  # in the same rounds: nothing tells more
     # As among arms: what is better for sure. A few rounds' figure may be high by luck.
     return promised >= winner.speedup(baseline).low
-
-
-def together(arm: Arm, baseline: Arm, ratios: Sequence[float]) -> Ratio:
-    """The speedup of an arm by its rounds and by those that had these ratios before."""
-    every = [*ratios, *arm.ratios(baseline)]
-    return Ratio.of(log_interval(every, shared_error(arm.n_compared)))
 
 
 def is_whole(arm: Arm, baseline: Arm) -> bool:

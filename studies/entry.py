@@ -98,6 +98,12 @@ class Entry:
         return str(self.provenance.get("date") or "")
 
     @property
+    def together(self) -> tuple[str, ...] | None:
+        """Its settings that no rounds have shown to pay on their own; None if it does not say."""
+        names = self.provenance.get("tuned_together")
+        return tuple(map(str, names)) if isinstance(names, list) else None
+
+    @property
     def refuted(self) -> bool:
         """Whether it has failed to prove itself since, and nothing better was found."""
         return bool(self.provenance["bank"].get("refuted"))

@@ -8,6 +8,7 @@ from hotlap.settings import Settings
 from studies.ablate import Ablation, Contribution, differing
 from studies.confirm import Confirmed
 from studies.diagnosis import Diagnosis
+from studies.entry import Entry
 from studies.growth import Growth
 from studies.noise import Noise, Repeat
 from studies.protocols import Trial
@@ -33,6 +34,8 @@ class Found:
         unchecked: Why the winner's numerics are not known, empty if they are.
         again: Whether the bank's settings have proven themselves again; None if it had none, or if
             the rounds do not tell (see studies/again.py).
+        hit: The bank's entry, where nothing but its rounds was measured; the study that has stored
+            it may have taken its settings apart.
         would_do: A budget that is long enough, as typed; empty if this one was.
         expert_searched: As `searched`, for the expert's settings.
     """
@@ -49,6 +52,7 @@ class Found:
     growth: list[Growth] = field(default_factory=list)
     unchecked: str = ""
     again: bool | None = None
+    hit: Entry | None = None
     would_do: str = ""
     expert_searched: float | None = None
 
@@ -77,22 +81,27 @@ class Found:
         )
 
     @property
-    def together(self) -> tuple[str, ...]:
+    def together(self) -> tuple[str, ...] | None:
         """Those of the winner's settings of which no rounds show that they pay on their own.
 
-        None of the bank's, which another study has taken apart.
+        Of what the winner has as the bank's hit its entry tells; None if that does not say.
         """
         proof = self.proof
-        if self.again:
-            return ()
         shown = {
             name
             for c in self.contributions
-            if c.kept and (c.ratio.low > 1 or c.without.reasons)
+            if c.kept and not c.merged and (c.ratio.low > 1 or c.without.reasons)
             for name in c.settings
         }
         tuned = differing(proof.winner.settings, proof.baseline.settings)
-        return tuple(name for name in tuned if name not in shown)
+        left = tuple(name for name in tuned if name not in shown)
+        if self.hit is None or not left:
+            return left
+        theirs, unshown = self.hit.settings, self.hit.together
+        if unshown is None:
+            return None
+        ours = proof.winner.settings
+        return tuple(n for n in left if n in unshown or getattr(ours, n) != getattr(theirs, n))
 
 
 def _alike(ablation: Ablation, settings: Settings) -> tuple[Contribution, ...]:

@@ -9,12 +9,13 @@ from typing import Any
 
 from hotlap import frozen
 from hotlap.errors import FrozenFileError
-from hotlap.figures import number
 from hotlap.measurement import Ratio
+from hotlap.settings import Settings
 from hotlap.spoken import interval
 from studies.ablate import differing
 from studies.confirm import Confirmed
-from studies.disproof import disproof, is_whole, stays, together
+from studies.disproof import disproof, is_whole, stays
+from studies.evidence import Evidence
 
 NOTHING_PROVEN: dict[str, Any] = {"speedup": 1.0, "speedup_ci95": None}
 
@@ -66,7 +67,8 @@ def freeze(
 
     A study that goes on keeps what it has proven before, unless its rounds speak against that or
     prove what is better (see studies/disproof.py). Where they are a whole proof of the same
-    settings, what is written is the speedup by both.
+    settings, what is written is the speedup by both, whoever wins; else each session would have its
+    chance to be lucky. The rates beside it are those of the session that the file names.
 
     Args:
         paths: The study's own file first.
@@ -75,16 +77,33 @@ def freeze(
         origin: What else belongs to the provenance: facts, versions, commit, study, date.
         old: What an earlier session has proven (see `proven_before`).
     """
-    settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
-    kept: dict[str, Any] | None = None
-    earlier = ""
-    if old is not None and old.settings.key() != settings.key():
-        kept, earlier = judged(proof, old)
-        if kept is not None:
-            settings, provenance = old.settings, kept
+    settings, provenance, kept, earlier = decided(workload, proof, origin, old)
     for path in paths:
         frozen.dump(path, settings, provenance)
-    return Freezing(paths[-1], kept is not None, earlier)
+    return Freezing(paths[-1], kept, earlier)
+
+
+def decided(
+    workload: str, proof: Confirmed, origin: Mapping[str, Any], old: frozen.Frozen | None
+) -> tuple[Settings, dict[str, Any], bool, str]:
+    """What is written: settings, provenance, whether they are an earlier session's, what to say."""
+    settings, provenance = proof.winner.settings, provenance_of(workload, proof, origin)
+    if old is None:
+        return settings, provenance, False, ""
+    if old.settings.key() != settings.key():
+        kept, earlier = judged(proof, old)
+        if kept is not None:
+            return old.settings, kept, True, earlier
+        return settings, provenance, False, earlier
+    before, low = Evidence.read(old.provenance), old.provenance["speedup_ci95"][0]
+    if not (proof.found_better and before.ratios) or disproof(proof, settings, low, before):
+        return settings, provenance, False, ""
+    if not is_whole(proof.winner, proof.baseline):
+        why = "this one has proven the same settings in fewer rounds than say much"
+        return settings, old.provenance, True, f"{_told(old)}, stays frozen: {why}."
+    both = before + Evidence.of(proof.winner, proof.baseline)
+    earlier = f"{_told(old)}, is proven again, and frozen {_by_both(both)}."
+    return settings, {**provenance, **both.written()}, False, earlier
 
 
 def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,13 +118,13 @@ def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) ->
         origin: What else belongs to it.
     """
     winner, baseline = proof.winner, proof.baseline
-    rate, speedup = winner.throughput(), winner.speedup(baseline)
+    rate, evidence = winner.throughput(), Evidence.of(winner, baseline)
     return {
         "workload": workload,
         "samples_per_s": rate.value,
         "samples_per_s_ci95": [rate.low, rate.high] if rate.known else None,
         "baseline_samples_per_s": baseline.throughput().value,
-        **(_proven(speedup, winner.ratios(baseline)) if proof.found_better else NOTHING_PROVEN),
+        **(evidence.written() if proof.found_better else NOTHING_PROVEN),
         "tuned": differing(winner.settings, baseline.settings),
         "trial": winner.name,
         **origin,
@@ -114,36 +133,27 @@ def provenance_of(workload: str, proof: Confirmed, origin: Mapping[str, Any]) ->
 
 def judged(proof: Confirmed, old: frozen.Frozen) -> tuple[dict[str, Any] | None, str]:
     """What an earlier session's file says from now on, None if it goes, and what to say of it."""
-    low, high = old.provenance["speedup_ci95"]
-    ratios = _ratios_of(old)
-    ratio = Ratio(old.provenance["speedup"], low, high)
-    proven = f"What an earlier session proved, {ratio.value:.2f}x {interval(ratio)}"
-    if stays(proof, old.settings, low, ratios):
+    low, proven = old.provenance["speedup_ci95"][0], _told(old)
+    before = Evidence.read(old.provenance)
+    if stays(proof, old.settings, low, before):
         why = "the rounds of this one say too little against it"
         if proof.found_better:
             why = f"what this one proved, {proof.winner.name}, is not better for sure"
         arm = proof.arm_of(old.settings)
-        if not ratios or arm is None or not is_whole(arm, proof.baseline):
+        if not before.ratios or arm is None or not is_whole(arm, proof.baseline):
             return old.provenance, f"{proven}, stays frozen: {why}."
-        both = together(arm, proof.baseline, ratios)
-        now = _proven(both, [*ratios, *arm.ratios(proof.baseline)])
-        as_now = f"as {both.value:.2f}x {interval(both)} by the rounds of both"
-        return {**old.provenance, **now}, f"{proven}, stays frozen {as_now}: {why}."
-    if against := disproof(proof, old.settings, low, ratios):
+        both = before + Evidence.of(arm, proof.baseline)
+        kept = {**old.provenance, **both.written()}
+        return kept, f"{proven}, stays frozen {_by_both(both)}: {why}."
+    if against := disproof(proof, old.settings, low, before):
         return None, f"{proven}, is frozen no longer: {against}."
     return None, ""  # the winner takes its place
 
 
-def _proven(speedup: Ratio, ratios: Sequence[float]) -> dict[str, Any]:
-    return {
-        "speedup": speedup.value,
-        "speedup_ci95": [speedup.low, speedup.high],
-        "speedup_ratios": [round(ratio, 4) for ratio in ratios],
-    }
+def _told(old: frozen.Frozen) -> str:
+    ratio = Ratio(old.provenance["speedup"], *old.provenance["speedup_ci95"])
+    return f"What an earlier session proved, {ratio.value:.2f}x {interval(ratio)}"
 
 
-def _ratios_of(old: frozen.Frozen) -> list[float]:
-    """Of the rounds that proved it; none where an older hotlap or a person has written the file."""
-    found = old.provenance.get("speedup_ratios")
-    ratios = map(number, found if isinstance(found, list) else ())
-    return [ratio for ratio in ratios if ratio is not None and ratio > 0]
+def _by_both(both: Evidence) -> str:
+    return f"as {both.speedup.value:.2f}x {interval(both.speedup)} by the rounds of both"

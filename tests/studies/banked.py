@@ -64,7 +64,10 @@ class Banked:
     def studied(self, date=DATE, **options):
         """What the study found, and how it ended for the bank."""
         found = self.session.studied(known=self.reuse.known, **options)
-        counts = self.reuse.keep(found, "work", {"facts": self.facts, "date": date})
+        origin = {"facts": self.facts, "date": date}
+        if found.together is not None:
+            origin["tuned_together"] = list(found.together)
+        counts = self.reuse.keep(found, "work", origin)
         return found, [outcome for outcome, n in counts.items() if n]
 
 

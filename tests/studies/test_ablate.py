@@ -79,8 +79,13 @@ def test_where_either_of_two_would_do_one_stays(tmp_path):
         whole,
         noise=0.001,
     )
-    assert len(ablation.left.changed()) >= 1
-    assert any(c.kept for c in ablation.contributions)
+    assert len(ablation.left.changed()) == 1
+    assert sum(c.kept for c in ablation.contributions) == 1
+    # What is left of one alone is known from its own rounds: nobody measures that again.
+    whole_arm = ablation.contributions[0].whole
+    n_in_rounds = len(whole_arm.trials) + sum(len(c.without.trials) for c in ablation.contributions)
+    n_measured = len(list(tmp_path.glob("*/trials/*")))
+    assert n_measured == 1 + n_in_rounds + 2  # the baseline before, one look at what is left
 
 
 def test_of_two_that_do_the_same_work_one_stays_and_brings_no_useless_ones(tmp_path):
@@ -146,6 +151,7 @@ def test_short_of_time_the_least_likely_are_put_back_together(tmp_path):
     names = [c.settings for c in ablation.contributions]
     assert ("num_workers",) in names
     assert max(len(n) for n in names) > 1
+    assert all(c.merged == (len(c.settings) > 1) for c in ablation.contributions)
     assert budget.spent() <= 70
     assert set(ablation.left.changed()) == {"num_workers"}
 

@@ -26,6 +26,14 @@ def test_the_second_study_proves_the_first_ones_winner_again_by_the_confirm_stag
     assert entry.date < LATER
 
 
+def test_a_hit_that_nobody_has_taken_apart_is_not_said_to_pay_setting_by_setting(study):
+    before, _ = study(process_noise=0.001).studied(max_rounds=2)
+    assert not before.contributions and before.together
+    after, outcome = study().studied(date=LATER)
+    assert outcome == ["hit"] and after.proof.winner.settings == before.proof.winner.settings
+    assert after.together == before.together
+
+
 def test_other_limits_are_another_goal(study, folder):
     study().studied()
     tight = study()
