@@ -121,6 +121,11 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         if told and not runner.recorded:  # a table's workload does not change
             now = lab.facts(budget.left(), bool(facts.get("fresh")))
             studies.same_workload(facts, now, begin_with(config))
+        began: dict[str, Any] = {}
+        if config.record:  # a table goes on with the facts, and so the space, that it began with
+            began = header_of(place_of(config.record)).get("facts", {})
+            anew = begin_with(config, "record=<another file>")
+            studies.same_workload(began, facts, anew, "table")
         objective.learn(facts)
         unreached = facts.pop("unreached", {})
         in_script: list[str] = []
@@ -136,12 +141,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         commit = provenance.git_commit(Path.cwd())
         progress.doing("the tracking begins")
         tracker.study_started(reports.study_record(study, name, facts, versions, commit))
-        here = facts
-        if config.record:  # a table goes on with the facts, and so the space, that it began with
-            began = header_of(place_of(config.record)).get("facts", {})
-            anew = begin_with(config, "record=<another file>")
-            studies.same_workload(began, here, anew, "table")
-            facts = {**here, **began}
+        here, facts = facts, {**facts, **began}
         wanted = [
             search_spaces.Knob.from_mapping(knob, asdict(definition))
             for knob, definition in config.search_space.items()

@@ -41,8 +41,8 @@ MEANING = {
     "any_order": "batches come in random order, so that they may come in any other",
     "picklable_dataset": "the dataset and its functions can be pickled for another process",
     "compiler": "torch.compile works here (a C++ compiler, or Triton on CUDA)",
-    "compile_time": "the budget leaves time to compile: 8 minutes or more; 2 for a small model, 20 "
-    "for a large one on a CPU",
+    "compile_time": "the budget leaves time to compile: 8 minutes or more; on a CPU 2 for a small "
+    "model, 20 for a large one",
     "spare_time": "the budget leaves time for what is dear and seldom pays: 30 minutes or more",
     "glibc": "the C library is glibc",
     "jemalloc": "the jemalloc library is installed",
@@ -60,10 +60,12 @@ HANGS_ON = {"tf32": "cuda", "cudnn": "cuda", "sdpa_cudnn": "cuda"}
 COMPILE_BUDGET_S = 480.0
 """Compiling takes up to a minute or so; less than this leaves no time for other trials."""
 
-SMALL, SMALL_S = 50_000, 120.0
+SMALL, SMALL_ON_CPU_S = 50_000, 120.0
 """A model of fewer parameters compiles in seconds, as the perceptron below does. One of many narrow
 layers takes longer: what is known not to fit into what is left of the search is not begun, and no
-first compilation takes more than two thirds of that (studies/pace.py)."""
+first compilation takes more than two thirds of that (studies/pace.py). On a CPU it comes last. A
+GPU is left idle by a model as small as that, so CUDA graphs come first there (studies/descent.py):
+they would take most of a search of one minute."""
 
 LARGE, LARGE_ON_CPU_S = 20_000_000, 1200.0
 """A model of so many parameters takes longer on a CPU: resnet50, with 26 million, took 104 s on two
@@ -145,9 +147,9 @@ def words(machine: Mapping[str, Any], workload: Mapping[str, Any]) -> set[str]:
 def _compile_budget_s(cuda: bool, workload: Mapping[str, Any]) -> float:
     """The least budget of a study that may compile this model; of an unknown one the usual."""
     n_parameters = int(workload.get("n_parameters") or SMALL)
-    if n_parameters >= LARGE and not cuda:
-        return LARGE_ON_CPU_S
-    return COMPILE_BUDGET_S if n_parameters >= SMALL else SMALL_S
+    if cuda or SMALL <= n_parameters < LARGE:
+        return COMPILE_BUDGET_S
+    return SMALL_ON_CPU_S if n_parameters < SMALL else LARGE_ON_CPU_S
 
 
 def _shm_free_bytes() -> int | None:

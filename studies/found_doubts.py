@@ -21,6 +21,7 @@ from studies.found import Found
 from studies.gate import NO_BASELINE
 from studies.growth import MIN_POINTS, MIN_STEPS, can_tell
 from studies.noise import Noise, Repeat
+from studies.window_doubts import ENDED_ITSELF
 
 
 def doubts_of(found: Found, folder: Path, n_trials: int = 0) -> list[Doubt]:
@@ -81,22 +82,31 @@ def _growth(found: Found) -> list[Doubt]:
 
 
 def _unseen(found: Found) -> list[Doubt]:
-    """The winner's trials had too few steps to show growth."""
+    """The winner's trials had too few steps, or too few blocks, to show growth."""
     runs = [t.run.measurement for t in found.proof.winner.trials.values() if t.run.outcome == "ok"]
     runs = [m for m in runs if any(block.host_bytes is not None for block in m.blocks)]
-    n_telling = sum(can_tell(m, "host_bytes") for m in runs)
-    if not (found.proof.found_better and runs) or 2 * n_telling > len(runs):
+    short = [m for m in runs if not can_tell(m, "host_bytes")]
+    if not (found.proof.found_better and runs) or 2 * len(short) < len(runs):
         return []
-    step_s = max(m.step_time_s for m in runs)
-    window_s = math.ceil(2 * MIN_STEPS * step_s)
+    cause, advice = ENDED_ITSELF
+    whole = [m for m in short if m.ended_early is None]
+    if 2 * len(whole) >= len(short):
+        # Of whichever was missing twice what is needed: that is longer than any of them was.
+        steps_s = 2 * MIN_STEPS * max(m.step_time_s for m in whole)
+        blocks_s = 2 * MIN_POINTS * max(block.seconds for m in whole for block in m.blocks)
+        window_s = math.ceil(max(steps_s, blocks_s))
+        cause = "steps or blocks are long, and windows short"
+        advice = (
+            "a window with more of them, and a budget that leaves room for it: "
+            f"window.min_s={window_s} window.max_s={window_s}"
+        )
     return [
         Doubt(
             "growth-unseen",
             f"most of the winner's trials had fewer than {MIN_STEPS} steps or {MIN_POINTS} blocks, "
             "so nobody knows whether its memory or open files grow from step to step",
-            "steps are long, and windows short",
-            f"a window with more steps, and a budget that leaves room for it: "
-            f"window.min_s={window_s} window.max_s={window_s}",
+            cause,
+            advice,
         )
     ]
 

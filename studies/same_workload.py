@@ -1,6 +1,6 @@
 """A study goes on only with the workload that it began with: others tell nothing of its rates.
 
-So does the table of a recording.
+So does the table of a recording, whose header has not all of the facts.
 The probe is asked again when a study goes on, and its answer compared with the facts that the first
 session has kept. Times, paths and memory differ between any two probes and are not looked at; a
 script's text may change as long as what it trains stays the same.
@@ -27,7 +27,8 @@ def same_workload(
     """Refuse to go on if the workload is another one than it was.
 
     Args:
-        then: The facts that the study keeps (hotlap/inspect_workload.py, hotlap/script/probe.py).
+        then: The facts that the study keeps (hotlap/inspect_workload.py, hotlap/script/probe.py),
+            or the table's header, without what was found in the script.
         now: The answer of a probe in this session.
         anew: The command that starts such a study anew.
         what: What goes on: a study, or the table of a recording.
@@ -35,6 +36,10 @@ def same_workload(
     Raises:
         UserInputError: It is another one; what has changed, and what to type.
     """
+    if "script" in now and "script" not in then:
+        # Of the loaders then only their batch is known: what today's say, those are taken to have
+        # said. Batches that no loader gives a size to today are not compared.
+        then = {**then, "script": {"loaders": [{"batch_size": then.get("batch_size")}]}}
     if found := list(_changes(then, now)):
         raise UserInputError(
             f"the workload has changed since this {what} began ({'; '.join(found)}), and what was "

@@ -66,6 +66,7 @@ class Search:
         self._ledger = ledger
         self._study = ledger.study
         self._lab = lab
+        self._space = space
         self._budget = budget
         self._keep = keep
         self._violations = violations
@@ -211,10 +212,12 @@ class Search:
                 asked; None when it has nothing more (see studies/descent.py).
             anchor: Follows the machine's drift; None takes values as they are.
             near: What was good for something similar, to try next. What is dear of it waits until
-                the guide comes to what is dear, or to its end.
+                the guide comes to what is dear, or to its end; before, the rest of it is tried
+                without, unless the user left that out of the space.
         """
         waiting = [*([] if self._proven is None else [self._proven]), *enqueued]
-        waiting += map(self._pace.cheap, near)
+        cheap = map(self._pace.cheap, near)
+        waiting += [one for one in cheap if self._space.nearest(one).key() == one.key()]
         dear = [settings for settings in near if self._pace.cheap(settings) != settings]
         self._follow(anchor)
         due = True  # a trial has run since the baseline was measured

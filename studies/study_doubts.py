@@ -22,7 +22,7 @@ BEYOND_NOISE = 3.0
 """A change of so many standard deviations between processes is no chance."""
 
 TURNED = 4.0
-"""A rate that goes up and comes back has moved where the running medians of three lie so many
+"""A rate that is on no line has moved where the running medians of three lie so many
 standard deviations apart: those of 40 runs of white noise lie 2.8 apart on average (each has 0.67
 of their spread), and 4 apart once in a hundred studies."""
 
@@ -63,7 +63,8 @@ def baseline_drift(
 
     A straight line is laid through the rates' logarithms (Theil's and Sen's: the median of all
     slopes), so one disturbed measurement moves nothing; its change over the whole time counts. A
-    rate that came back is on no such line: there the running medians of three tell how far it was.
+    rate that came back is on no such line, nor is a step near either end: there the running medians
+    of three tell how far it was, and whether it came back.
 
     Args:
         rates: (seconds since the study's start, samples per second) of each time that the baseline
@@ -86,8 +87,13 @@ def baseline_drift(
         levels = [statistics.median(three) for three in threes]
         if max(levels, default=0.0) - min(levels, default=0.0) < max(DRIFT, TURNED * noise_share):
             return None
-        low, high = math.exp(min(levels)), math.exp(max(levels))
-        became = f"went between {low:.4g} and {high:.4g} samples/s and back"
+        first, last = levels[0], levels[-1]
+        far = max(levels, key=lambda level: abs(level - first))
+        if abs(last - first) < abs(last - far):
+            low, high = math.exp(min(levels)), math.exp(max(levels))
+            became = f"went between {low:.4g} and {high:.4g} samples/s and back"
+        else:
+            became = f"went from {math.exp(first):.4g} to {math.exp(last):.4g} samples/s"
     # Alone, the baseline was all that was tried, and no trial compares with it.
     touched = " It touches all settings that were tried meanwhile." if n_trials > 1 else ""
     return Doubt(

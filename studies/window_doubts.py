@@ -32,6 +32,12 @@ HELD_BYTES = 256 * MIB
 WHO_ELSE = {"gpu_other_processes", "gpu_other_bytes"}
 """Counters that tell of others on the GPU."""
 
+ENDED_ITSELF = (
+    "it trains for a few steps, and not for longer than a window",
+    "let it train for longer (more epochs, more data: hotlap ends each trial itself)",
+)
+"""Cause and advice where the script ended while it warmed up: no window is long enough for that."""
+
 FEW_BATCHES = 4
 """With fewer steps an epoch is mostly its start."""
 
@@ -227,8 +233,7 @@ def not_settled(trials: Sequence[Watched]) -> Doubt | None:
             "not-settled",
             f"in {_of(early, trials)} the script ended while it was warming up: what it did after "
             "its first two steps is all that was timed",
-            "it trains for a few steps, and not for longer than a window",
-            "let it train for longer (more epochs, more data: hotlap ends each trial itself)",
+            *ENDED_ITSELF,
         )
     return Doubt(
         "not-settled",

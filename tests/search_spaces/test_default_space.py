@@ -121,7 +121,8 @@ def test_compilation_is_left_out_of_a_short_study() -> None:
         (CPU, 25_557_032, 1200.0, True),
         (CPU, 4_810, 480.0, True),
         (CPU, 5_000, 120.0, True),
-        (GPU, 5_000, 120.0, True),
+        (GPU, 5_000, 120.0, False),  # it leaves the GPU idle, and so would be compiled first of all
+        (GPU, 5_000, 480.0, True),
         (CPU, 5_000, 90.0, False),
         (CPU, 500_000, 300.0, False),
         (GPU, 25_557_032, 480.0, True),

@@ -69,6 +69,16 @@ def test_nor_is_another_graph_begun_that_has_to_be_compiled_first(replay):
     assert set(session.outcomes("search")) == {"ok"}
 
 
+def test_what_is_near_leaves_out_no_compilation_that_the_space_always_has(replay):
+    knobs = {**KNOBS, "compile_mode": {"choices": ["default", "max-autotune"]}}
+    session = replay(lambda s: 100.0, knobs=knobs, pruner="none")
+    session.search.first("baseline", BASE)
+    session.search.run(4, near=[compiled(2)])
+    tried = session.runner.ran[1:]
+    assert tried[0] == compiled(2) and len(tried) == 3
+    assert {settings.compile_mode for settings in tried} <= {"default", "max-autotune"}
+
+
 def test_the_next_session_knows_what_it_took(late, replay):
     again = replay(lambda s: 100.0, knobs=KNOBS, pruner="none", compile_s=compiles)
     again.search.first("baseline", BASE)

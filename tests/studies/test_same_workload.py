@@ -19,6 +19,10 @@ MODEL = {
 }
 LOADER = {"name": "DataLoader", "batch_size": 32}
 SCRIPT = {**MODEL, "script": {"loaders": [LOADER]}, "own_settings": {"num_workers": 1}}
+HEADER = MODEL
+"""A recording of the script: its table keeps nothing of what was found in it."""
+FILLED = {"script": {"loaders": [{**LOADER, "batch_size": None}]}}  # up to a length, say
+LARGER = {"script": {"loaders": [{**LOADER, "batch_size": 256}]}, "batch_size": 256}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +41,9 @@ SCRIPT = {**MODEL, "script": {"loaders": [LOADER]}, "own_settings": {"num_worker
         (MODEL, {"dataset_kind": "mine.Others"}, "the data set mine.Rows, now mine.Others"),
         (SCRIPT, {"n_parameters": 1234}, "94,986 parameters, now 1,234"),
         (SCRIPT, {"own_settings": {"num_workers": 4}}, "num_workers=1 of its own, now 4"),
+        (HEADER, LARGER, "batches of 32 samples, now 256"),
+        ({**HEADER, "shapes_vary": True}, LARGER, "batches of 32 samples, now 256"),
+        (HEADER, {**FILLED, "n_parameters": 1234}, "94,986 parameters, now 1,234"),
     ],
 )
 def test_another_workload_is_refused_with_what_has_changed(then, change, told):
@@ -55,6 +62,10 @@ def test_another_workload_is_refused_with_what_has_changed(then, change, told):
         (MODEL, {"shapes_vary": True, "batch_shapes": ["float32 4 dimensions"]}),
         (SCRIPT, {"batch_shapes": ["float32 (32, 3, 9, 9)"]}),  # sizes change every ten steps
         ({**SCRIPT, "script": {"loaders": [{"batch_size": None}]}}, {"batch_size": 29}),
+        (HEADER, SCRIPT),
+        (HEADER, {**SCRIPT, "batch_shapes": ["float32 (32, 3, 9, 9)"]}),
+        ({**HEADER, "batch_size": 37}, {**FILLED, "batch_size": 41}),
+        ({"n_parameters": 94986}, SCRIPT),
         ({"n_parameters": 94986}, MODEL),  # facts of an earlier version have fewer
         ({**SCRIPT, "batch_size": 1, "script": {"loaders": []}}, {"n_epoch_steps": None}),
     ],

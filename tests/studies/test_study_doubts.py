@@ -37,6 +37,16 @@ def test_a_drift_that_turns_round_is_told_too():
     assert doubts.baseline_drift([*rates[:2], (120.0, 200), *rates[4:]]) is None  # one alone
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_step_near_an_end_that_never_turned_round_is_not_said_to_have_come_back(turned):
+    jitter = (0, 0, 0.01, 0, 0, 0, 0, -0.01, 0, 0, 0.01, -0.01)
+    rates = [(400 if i < 9 else 480) * (1 + share) for i, share in enumerate(jitter)]
+    times = range(660, -60, -60) if turned else range(0, 720, 60)
+    doubt = doubts.baseline_drift(list(zip(times, rates, strict=True)), noise_share=0.01)
+    words = "from 480 to 400" if turned else "from 400 to 480"
+    assert f"the baseline went {words} samples/s in the 660 s between its" in doubt.sentence
+
+
 def test_what_is_no_drift_is_not_told():
     assert doubts.baseline_drift(drifting(0.03)) is None
     assert doubts.baseline_drift(drifting(0.2), noise_share=0.1) is None
