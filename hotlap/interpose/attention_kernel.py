@@ -27,15 +27,13 @@ class AttentionKernel:
         observe: Whether somebody wants to know `within` all the same.
 
     Attributes:
-        imposed: Whether one is.
         wanted: Whether a root's calls have to be told apart at all.
         within: Whether a root is just being trained.
     """
 
     def __init__(self, backend: str | None, observe: bool = False) -> None:
         self._switches = None if backend is None else only(backend)
-        self.imposed = backend is not None
-        self.wanted = self.imposed or observe
+        self.wanted = backend is not None or observe
         self.within = False
         self._used = False
 
@@ -43,9 +41,10 @@ class AttentionKernel:
         """Put it in force in backward passes, too, once a root has had it.
 
         Activation checkpointing calls blocks of a root again there, and what these keep has to be
-        what they kept the first time.
+        what they kept the first time. Its reentrant form has gradients there alone, so that who
+        observes hears of attention then.
         """
-        if not self.imposed:
+        if not self.wanted:
             return
         plain: Any = torch.autograd.backward
 
@@ -65,10 +64,10 @@ class AttentionKernel:
     def in_force(self) -> Iterator[None]:
         """Meanwhile torch may take this kernel alone; then the switches stand as before."""
         before, self.within = self.within, True
+        self._used = True
         own = None if self._switches is None else attention()
         try:
             if self._switches is not None:
-                self._used = True
                 set_attention(self._switches)
             yield
         finally:

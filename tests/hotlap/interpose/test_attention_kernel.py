@@ -32,12 +32,13 @@ class Attends(nn.Module):
 
 
 class Checkpointed(nn.Module):
-    def __init__(self):
+    def __init__(self, reentrant=False):
         super().__init__()
         self.block = Attends()
+        self.reentrant = reentrant
 
     def forward(self, x):
-        return checkpoint(self.block, x, use_reentrant=False)
+        return checkpoint(self.block, x, use_reentrant=self.reentrant)
 
 
 def trained(model, n_steps=1):
@@ -115,11 +116,14 @@ def test_with_no_module_that_is_trained_it_is_told_not_to_be_in_force(interpose)
     assert "no module that holds the optimizer's parameters" in note["reason"]
 
 
+@pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("within", [False, True])
-def test_attention_counts_for_the_search_where_a_kernel_would_reach_it(interpose, within):
+def test_attention_counts_for_the_search_where_a_kernel_would_reach_it(
+    interpose, within, reentrant
+):
     interposition = interpose(observe=True)
     heard = Attention(interposition.patches, interposition.kernel)
-    line, attends = nn.Linear(8, 8), Attends()
+    line, attends = nn.Linear(8, 8), Checkpointed(reentrant)
     whole = nn.Sequential(line, attends)
     model = whole if within else line
     optimizer = optimizer_of(line)
