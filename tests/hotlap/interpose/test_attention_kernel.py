@@ -7,6 +7,7 @@ from torch.utils.checkpoint import checkpoint
 
 from hotlap.flags import attention, only
 from hotlap.interpose import Imposed
+from hotlap.interpose.last_words import overruled
 from hotlap.interpose.reach import unreached
 from hotlap.script.attention import Attention
 from tests.hotlap.interpose.nets import optimizer_of, train
@@ -97,6 +98,29 @@ def test_the_script_s_own_switches_hold_outside_of_its_training(interpose):
         model.eval()(X)
     assert model.kernels == [FLASH, {**ANY, "efficient": False}]
     torch.backends.cuda.enable_mem_efficient_sdp(True)
+
+
+@pytest.mark.parametrize(
+    "backend, kernel, on, told",
+    [
+        ("flash", "flash", True, False),
+        ("flash", "mem_efficient", False, False),
+        ("flash", "flash", False, True),
+        ("math", "flash", True, True),
+        ("default", "math", True, False),
+        ("default", "math", False, True),
+    ],
+)
+def test_a_switch_that_says_what_is_imposed_is_not_told_to_be_overruled(
+    interpose, backend, kernel, on, told
+):
+    seen = interpose(sdpa_backend=backend).seen
+    switch = getattr(torch.backends.cuda, f"enable_{kernel}_sdp")
+    switch(on)
+    imposed = Imposed.of({"sdpa_backend": backend})
+    assert bool(overruled(imposed, seen)) is told
+    assert overruled(imposed, seen, ["sdpa_backend"]) == []  # where it holds
+    switch(True)
 
 
 def test_a_default_that_is_imposed_lets_torch_take_any_in_training(interpose):
