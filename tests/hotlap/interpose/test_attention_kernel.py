@@ -79,6 +79,26 @@ def test_a_pass_in_another_precision_than_at_first_has_the_script_s_own(interpos
     assert model.kernels == [FLASH, ANY]
 
 
+def test_a_call_for_shapes_does_not_say_in_which_precision_training_is(interpose):
+    interpose(sdpa_backend="math")
+    model = Attends()
+    optimizer = optimizer_of(model)
+    model(X)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        train(optimizer, lambda: model(X).square().mean(), 3)
+    model(X)  # without no_grad and eval
+    assert model.kernels == [*[only("math")] * 4, ANY]
+
+
+def test_nor_does_an_evaluation_in_autocast_with_gradients(interpose):
+    interpose(sdpa_backend="math")
+    model = trained(Attends())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model.eval()(X)
+    trained(model.train())
+    assert model.kernels == [only("math"), ANY, only("math")]
+
+
 def test_with_an_imposed_precision_all_passes_with_gradients_have_it(interpose):
     interpose(sdpa_backend="flash", amp="bf16")
     model = trained(Attends())
