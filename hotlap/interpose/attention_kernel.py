@@ -27,25 +27,25 @@ class AttentionKernel:
         observe: Whether somebody wants to know `within` all the same.
 
     Attributes:
-        imposed: Whether one is.
         wanted: Whether a root's calls have to be told apart at all.
         within: Whether a root is just being trained.
+        again: Whether that is a backward pass, in which a block may be called again.
     """
 
     def __init__(self, backend: str | None, observe: bool = False) -> None:
         self._switches = None if backend is None else only(backend)
-        self.imposed = backend is not None
-        self.wanted = self.imposed or observe
-        self.within = False
+        self.wanted = backend is not None or observe
+        self.within = self.again = False
         self._used = False
 
     def install(self, patches: Patches) -> None:
         """Put it in force in backward passes, too, once a root has had it.
 
         Activation checkpointing calls blocks of a root again there, and what these keep has to be
-        what they kept the first time.
+        what they kept the first time. Its reentrant form has gradients there alone, so that who
+        observes hears of attention then.
         """
-        if not self.imposed:
+        if not self.wanted:
             return
         plain: Any = torch.autograd.backward
 
@@ -54,7 +54,7 @@ class AttentionKernel:
             if not kernel._used:
                 plain(*args, **kwargs)
                 return
-            with kernel.in_force():
+            with kernel.in_force(again=True):
                 plain(*args, **kwargs)
 
         kernel = self
@@ -62,16 +62,17 @@ class AttentionKernel:
         patches.put(torch.autograd, "backward", backward)
 
     @contextlib.contextmanager
-    def in_force(self) -> Iterator[None]:
+    def in_force(self, again: bool = False) -> Iterator[None]:
         """Meanwhile torch may take this kernel alone; then the switches stand as before."""
-        before, self.within = self.within, True
+        before = self.within, self.again
+        self.within, self.again = True, again
+        self._used = True
         own = None if self._switches is None else attention()
         try:
             if self._switches is not None:
-                self._used = True
                 set_attention(self._switches)
             yield
         finally:
-            self.within = before
+            self.within, self.again = before
             if own is not None:
                 set_attention(own)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from hotlap.interpose.begin import active
 from hotlap.interpose.imposed import Imposed
 from hotlap.interpose.reach import unreached
 from hotlap.interpose.say import say
-from hotlap.interpose.seen import Seen
+from hotlap.interpose.seen import Seen, SetSeen
 from hotlap.notes import Note
 
 
@@ -67,21 +67,42 @@ def lines(imposed: Imposed, notes: Sequence[Note], said: Sequence[Note]) -> list
     names = {note["setting"] for note in told}
     seen = interposition.seen if interposition else None
     told += [note for note in unreached(imposed, seen) if note["setting"] not in names]
+    lost = {note["setting"] for note in told}
     return [
         *(f"{n['setting']} was not in force: {n['reason']}" for n in told if n not in said),
-        *(_overruled(imposed, seen) if seen else []),
+        *(overruled(imposed, seen, lost) if seen else []),
     ]
 
 
-def _overruled(imposed: Imposed, seen: Seen) -> list[str]:
-    """One line for all that the script has set to another value than the one that is imposed."""
+def overruled(imposed: Imposed, seen: Seen, lost: Collection[str] = ()) -> list[str]:
+    """One line for all that the script has set to another value than the one that is imposed.
+
+    Args:
+        imposed: What was to be in force.
+        seen: What the script has set.
+        lost: Settings of which it is told already that they were not.
+    """
     found = [
         f"{one.name}={one.value} ({one.where})"
         for one in seen.sets.values()
-        if one.overruled and one.value != imposed.value(one.name)
+        if one.overruled and _differs(one, imposed, lost)
     ]
     were = "were" if found[1:] else "was"
     return [f"the script's own {', '.join(found)} {were} overruled"] if found else []
+
+
+def _differs(one: SetSeen, imposed: Imposed, lost: Collection[str]) -> bool:
+    """Whether the script had something else than it has set.
+
+    A switch of one attention kernel says of that one alone whether it may be taken, and it is the
+    script's own wherever the imposed kernel does not come into force.
+    """
+    value = imposed.value(one.name)
+    if one.name != "sdpa_backend":
+        return bool(one.value != value)
+    kernel = str(one.value).split()[0]
+    may = "on" if value in (kernel, "default") else "off"  # as in hotlap/flags.py, without torch
+    return one.name not in lost and one.value != f"{kernel} {may}"
 
 
 def _trained() -> bool:

@@ -66,7 +66,7 @@ class RootCall:
         self._amp = settings.amp != "none"
         self._amp_wins = "amp" in imposed.override
         self._kernel = kernel
-        self._has_autocast: bool | None = None  # of the script's own, in the first call
+        self._has_autocast: bool | None = None  # of the script's own, in training
         self._changes = self._amp or kernel is not None
         self._compiled: Call | None = None
         if settings.compile_mode != "none":
@@ -110,11 +110,13 @@ class RootCall:
         """Call it with the imposed attention kernel, and in the imposed precision.
 
         A script may forget to say that it evaluates, and leave its own autocast all the same: in
-        another precision than at first this kernel may be none.
+        another precision than training this kernel may be none. Which one training has is not known
+        from the first call on, which may have been for shapes: the first autocast in training mode
+        tells.
         """
         assert self._kernel is not None, "else nothing is to be done about attention"
         own = _is_autocast(self._device(module))
-        if self._has_autocast is None:
+        if self._has_autocast is None or (own and module.training):
             self._has_autocast = own
         in_force = self._kernel.in_force() if own == self._has_autocast else nullcontext()
         with in_force:

@@ -21,7 +21,9 @@ HALF = torch.bfloat16
 class Attention:
     """Hears `scaled_dot_product_attention`, and tries each kernel on its last call.
 
-    What is called outside of a root's training counts for nothing: no kernel reaches it.
+    What is called outside of a root's training counts for nothing: no kernel reaches it. In a
+    reentrant checkpoint it has gradients in the backward pass alone, where others are called again,
+    too: there it counts if it was called within a root before.
 
     Args:
         patches: What was replaced, and is put back in the end.
@@ -30,11 +32,13 @@ class Attention:
 
     def __init__(self, patches: Patches, kernel: AttentionKernel) -> None:
         self._last: tuple[Any, Any] | None = None
+        self._reached = False
         plain: Any = functional.scaled_dot_product_attention
 
         @functools.wraps(plain)
         def heard(*args: Any, **kwargs: Any) -> Any:
-            if kernel.within and torch.is_grad_enabled():
+            self._reached |= kernel.within and not kernel.again
+            if self._reached and kernel.within and torch.is_grad_enabled():
                 self._last = args, kwargs
             return plain(*args, **kwargs)
 

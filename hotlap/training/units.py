@@ -43,12 +43,14 @@ class Units:
         taken: What the units that are done have taken: the FeedState that a timer asks.
         thread: The one that trains.
         loss: Where the last backward pass from a single number began.
+        done_at: When the last unit that is done had its end, in seconds of training.
     """
 
     def __init__(self, follower: Follower, clock: Clock = time.perf_counter) -> None:
         self._follower = follower
         self.clock = TrainingClock(clock)
         self.taken = Taken()
+        self.done_at = 0.0
         self.thread = TrainingThread()
         self._who = WhoTrains()
         self._first_forward_at: float | None = None
@@ -225,12 +227,6 @@ class Units:
         """Whether this loader is known to be the one that trains, and is not evaluated just now."""
         return seen is self._who.loader and self._who.may_train
 
-    @property
-    def done_at(self) -> float:
-        """When the last unit that is done had its end, in seconds of training."""
-        at = self._unit_at if self._who.loader is None else self._asked_at
-        return min(at - self.clock.left_out_s, self.clock())
-
     # Within
 
     def _begin(self, optimizer: Any) -> None:
@@ -329,6 +325,9 @@ class Units:
         """The open unit is done."""
         if self.clock.stop_for_other():
             self._others.forget()
+        # What is asked for, or left out, from here on is no part of it.
+        at = self._unit_at if self._who.loader is None else self._asked_at
+        self.done_at = min(at - self.clock.left_out_s, self.clock())
         unit, self._unit = self._unit, Unit()
         self.taken.add(unit, unit.now - self.clock.left_out_s)
         self._trained = self._carries = False

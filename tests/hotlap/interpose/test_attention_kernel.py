@@ -7,6 +7,7 @@ from torch.utils.checkpoint import checkpoint
 
 from hotlap.flags import attention, only
 from hotlap.interpose import Imposed
+from hotlap.interpose.last_words import overruled
 from hotlap.interpose.reach import unreached
 from hotlap.script.attention import Attention
 from tests.hotlap.interpose.nets import optimizer_of, train
@@ -32,12 +33,13 @@ class Attends(nn.Module):
 
 
 class Checkpointed(nn.Module):
-    def __init__(self):
+    def __init__(self, reentrant=False):
         super().__init__()
         self.block = Attends()
+        self.reentrant = reentrant
 
     def forward(self, x):
-        return checkpoint(self.block, x, use_reentrant=False)
+        return checkpoint(self.block, x, use_reentrant=self.reentrant)
 
 
 def trained(model, n_steps=1):
@@ -77,6 +79,26 @@ def test_a_pass_in_another_precision_than_at_first_has_the_script_s_own(interpos
     assert model.kernels == [FLASH, ANY]
 
 
+def test_a_call_for_shapes_does_not_say_in_which_precision_training_is(interpose):
+    interpose(sdpa_backend="math")
+    model = Attends()
+    optimizer = optimizer_of(model)
+    model(X)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        train(optimizer, lambda: model(X).square().mean(), 3)
+    model(X)  # without no_grad and eval
+    assert model.kernels == [*[only("math")] * 4, ANY]
+
+
+def test_nor_does_an_evaluation_in_autocast_with_gradients(interpose):
+    interpose(sdpa_backend="math")
+    model = trained(Attends())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model.eval()(X)
+    trained(model.train())
+    assert model.kernels == [only("math"), ANY, only("math")]
+
+
 def test_with_an_imposed_precision_all_passes_with_gradients_have_it(interpose):
     interpose(sdpa_backend="flash", amp="bf16")
     model = trained(Attends())
@@ -98,6 +120,29 @@ def test_the_script_s_own_switches_hold_outside_of_its_training(interpose):
     torch.backends.cuda.enable_mem_efficient_sdp(True)
 
 
+@pytest.mark.parametrize(
+    "backend, kernel, on, told",
+    [
+        ("flash", "flash", True, False),
+        ("flash", "mem_efficient", False, False),
+        ("flash", "flash", False, True),
+        ("math", "flash", True, True),
+        ("default", "math", True, False),
+        ("default", "math", False, True),
+    ],
+)
+def test_a_switch_that_says_what_is_imposed_is_not_told_to_be_overruled(
+    interpose, backend, kernel, on, told
+):
+    seen = interpose(sdpa_backend=backend).seen
+    switch = getattr(torch.backends.cuda, f"enable_{kernel}_sdp")
+    switch(on)
+    imposed = Imposed.of({"sdpa_backend": backend})
+    assert bool(overruled(imposed, seen)) is told
+    assert overruled(imposed, seen, ["sdpa_backend"]) == []  # where it holds
+    switch(True)
+
+
 def test_a_default_that_is_imposed_lets_torch_take_any_in_training(interpose):
     interpose(sdpa_backend="default")
     torch.backends.cuda.enable_math_sdp(False)
@@ -115,11 +160,14 @@ def test_with_no_module_that_is_trained_it_is_told_not_to_be_in_force(interpose)
     assert "no module that holds the optimizer's parameters" in note["reason"]
 
 
+@pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("within", [False, True])
-def test_attention_counts_for_the_search_where_a_kernel_would_reach_it(interpose, within):
+def test_attention_counts_for_the_search_where_a_kernel_would_reach_it(
+    interpose, within, reentrant
+):
     interposition = interpose(observe=True)
     heard = Attention(interposition.patches, interposition.kernel)
-    line, attends = nn.Linear(8, 8), Attends()
+    line, attends = nn.Linear(8, 8), Checkpointed(reentrant)
     whole = nn.Sequential(line, attends)
     model = whole if within else line
     optimizer = optimizer_of(line)

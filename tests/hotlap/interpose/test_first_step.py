@@ -82,10 +82,13 @@ def test_the_last_words_of_a_script_without_standard_error_go_nowhere(runs, clos
 
 def test_the_last_words_name_what_was_not_in_force_and_what_was_overruled(runs):
     sets = 2 * "torch.backends.cudnn.benchmark = False\n" + "torch.set_num_threads(1)\n"
+    sets += "torch.backends.cuda.enable_flash_sdp(True)\n"  # which holds: nothing is trained
     runs.file("train.py", f"import torch\n{sets}")
-    text = "settings: {num_workers: 2, cudnn_benchmark: true, intraop_threads: 1}\n"
-    lost, overruled = runs.hotlap(text, "train.py").stderr.splitlines()
-    assert "num_workers was not in force" in lost
+    more = "cudnn_benchmark: true, intraop_threads: 1, sdpa_backend: math"
+    text = f"settings: {{num_workers: 2, {more}}}\n"
+    *lost, overruled = runs.hotlap(text, "train.py").stderr.splitlines()
+    names = {line.partition(" was not in force: ")[0] for line in lost}
+    assert names == {"hotlap: num_workers", "hotlap: sdpa_backend"}
     assert overruled.startswith("hotlap: the script's own cudnn_benchmark=False (")
     assert overruled.endswith("train.py:3) was overruled")  # the threads are what it wanted
 

@@ -177,3 +177,23 @@ def test_nor_of_one_that_fetches_its_batches_without_gradients(script):
         script.ends(script.training)
     assert script.begun[0] is script.training
     assert script.seconds == [UNIT] * 5
+
+
+def test_what_a_script_does_after_its_last_unit_is_no_part_of_it(script):
+    script.train_pass()
+    script.evaluate(Loader(3))
+    script.begins(script.training)
+    script.takes(script.training)  # one batch, for a picture
+    assert script.units.done_at == script.begun[1] + 5 * UNIT
+
+
+def test_nor_is_an_evaluation_in_one_that_is_never_done(script):
+    script.begins(script.training)
+    for i in range(5):
+        script.takes(script.training)
+        if i == 4:
+            script.evaluate(Loader(3))
+        script.forward()
+        script.step()
+    assert len(script.finished) == 4
+    assert script.units.done_at == script.begun[1] + 4 * UNIT
