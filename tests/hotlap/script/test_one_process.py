@@ -29,7 +29,9 @@ def test_of_two_trainers_one_is_timed(scripts):
 
 
 def test_it_is_told_once_that_others_train_beside_it(scripts):
-    facts = scripts.facts(TWO)
+    set_threads = "        torch.set_num_threads(1)\n        train("
+    facts = scripts.facts(TWO.replace("        train(", set_threads))
+    assert facts["own_settings"]["intraop_threads"] == 1
     (line,) = (one for one in found_in_script(facts["script"], facts["scratch"]) if "forks" in one)
     assert "it trains in a process that it forks (train.py:" in line
 
