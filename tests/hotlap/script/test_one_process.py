@@ -96,8 +96,9 @@ def test_a_parent_that_fails_itself_waits_for_nobody(scripts):
 import os
 if os.fork() == 0:
     train(100_000)
+import time
 while not os.path.exists("stepped"):
-    pass
+    time.sleep(0.01)
 raise OSError("its own")
 """
     steps = TRAINING.replace("optimizer.step()", "optimizer.step(); open('stepped', 'w')")
