@@ -28,7 +28,7 @@ def why_not(program: str) -> str:
     python = _python_of(program)
     if not python:
         return "is no Python program"
-    if os.sep not in python or _environment(python) == _environment(sys.executable):
+    if os.sep not in python or _environment(python) in _environments(sys.executable):
         return ""
     return (
         f"is a program of another Python ({python}), whose packages this one ({sys.executable}) "
@@ -55,6 +55,21 @@ def _python_of(program: str) -> str:
         beside = os.path.dirname(os.path.realpath(program))
         return os.path.join(beside, os.path.basename(named))
     return named
+
+
+def _environments(python: str) -> list[Path]:
+    """Those whose packages a Python has: a virtual one may have its base's, too."""
+    own = _environment(python)
+    try:
+        text = (own / "pyvenv.cfg").read_text(encoding="utf-8")
+    except OSError:  # it is no virtual one
+        return [own]
+    lines = (line.partition("=") for line in text.splitlines())
+    said = {key.strip().lower(): value.strip() for key, _, value in lines}
+    if said.get("include-system-site-packages", "").lower() != "true":
+        return [own]
+    # Of any depth: `home` is the folder of the Python on which they all stand.
+    return [own, Path(said.get("home", "")).resolve().parent]
 
 
 def _environment(python: str) -> Path:

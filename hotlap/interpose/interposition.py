@@ -136,5 +136,6 @@ class Interposition:
         self._roots.made(optimizer)
 
     def _stepped(self) -> None:
+        self._switches.stepped()
         self._loaders.stepped()
         self._roots.stepped()

@@ -62,6 +62,13 @@ class Switches:
         names = self._imposed.names - {"sdpa_backend"}
         self._notes += apply_process(self._imposed.alone(), names)
 
+    def stepped(self) -> None:
+        """This process trains: what is imposed holds in it, even if the script has forked it."""
+        if os.getpid() != self._pid:
+            self._pid = os.getpid()
+            names = self._imposed.names - {"sdpa_backend"} - self._released
+            apply_process(self._imposed.alone(), names)  # its notes are those of the start
+
     def install(self, patches: Patches) -> None:
         """Hear what the script sets from now on."""
         self._guard(patches, torch, "set_num_threads", "intraop_threads")
@@ -168,8 +175,7 @@ class Switches:
 
     def _goes_through(self, setting: str, value: Any, frame: FrameType) -> bool:
         """Note what the script sets, and say whether it takes effect."""
-        # A loader's worker sets its own threads; so may any process that the script forks.
-        if os.getpid() != self._pid or not self._places.is_script(frame):
+        if not self._places.is_script(frame):
             return True
         where = self._places.of(frame)
         if setting in ("deterministic", "cudnn_deterministic") and value:
@@ -177,6 +183,8 @@ class Switches:
             self._release(where)
         kept = setting in self._imposed and setting not in self._released
         self._seen.sets[setting] = SetSeen(setting, simple(value), where, overruled=kept)
+        if os.getpid() != self._pid:
+            return True  # a loader's worker has its own threads, and so has any that never trains
         return not kept or (setting == "sdpa_backend" and not self._kernel.within)
 
     def _release(self, where: str) -> None:

@@ -8,11 +8,15 @@ workers and all else that it started is the fork server's to kill.
 from __future__ import annotations
 
 import contextlib
+import functools
+import multiprocessing
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -78,20 +82,52 @@ class Ending:
     def leave_to_another(self, code: Any) -> None:
         """The script has ended with this exit code: end silently if another process is followed.
 
-        The one that was first waits for all that it has forked, of which one may answer yet.
+        The one that was first waits for that one, which may answer yet, unless it has failed
+        itself; and for nothing else, of which much (a Manager, the workers of a pool) would end
+        with the exit handlers of this process alone.
 
         Raises:
-            InvalidTrial: None did.
+            InvalidTrial: It did not answer.
         """
-        if not self.one.is_another:
+        one = self.one.other()
+        if not one:
             return
+        failed = self._raised is not None or bool(code)
         if self.is_forked:
-            self._exit(1 if self._raised is not None or code else 0)
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                os.wait()
-        self.one.is_another = False
+            self._exit(1 if failed else 0)
+        if failed:
+            _end(one)
+            return
+        status = _wait(one)
+        if os.WIFSIGNALED(status):  # what is told of a process that is killed is told of this one
+            with contextlib.suppress(OSError):
+                signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+            os.kill(os.getpid(), os.WTERMSIG(status))
+        if status:
+            self.exited(
+                "the process that the script had forked to train in ended with exit code "
+                f"{os.waitstatus_to_exitcode(status)} before it was measured"
+            )
         raise InvalidTrial(ENDED)
+
+    def stopped(self, code: Any, cause: BaseException | None) -> None:
+        """The script has ended: end as failed if it was by an error or with an exit code.
+
+        Args:
+            code: Its exit code.
+            cause: The error that it was handling when it asked to exit.
+        """
+        if self._raised is not None:
+            self.fail(self._raised)
+        if code:
+            how = f"exit code {code}" if isinstance(code, int) else f"the words: {code}"
+            sentence = f"the script ended with {how} before it was measured"
+            if cause is None:
+                self.exited(sentence)
+            # An excepthook of its own, or it exits where it has caught an error (Hydra does).
+            error = RuntimeError(f"{sentence}, by {type(cause).__name__}: {cause}")
+            error.__cause__ = cause
+            self.fail(error)
 
     @property
     def is_forked(self) -> bool:
@@ -108,11 +144,37 @@ class Ending:
             sys.__excepthook__(kind, error, trace)
 
         sys.excepthook = show
+        self._hear_trainer()
 
-    @property
-    def raised(self) -> BaseException | None:
-        """The error that has ended the script, if one has."""
-        return self._raised
+    def _hear_trainer(self) -> None:
+        """Hear, too, what ends a forked process that trains: multiprocessing shows it by itself."""
+        begin: Any = BaseProcess._bootstrap  # type: ignore[attr-defined]
+
+        @functools.wraps(begin)
+        def _bootstrap(process: Any, *args: Any, **kwargs: Any) -> Any:
+            run = process.run
+
+            def heard() -> None:
+                try:
+                    run()
+                except BaseException as error:
+                    if self.is_forked and self.one.is_this:
+                        self._trainer_failed(error)
+                    raise
+
+            process.run = heard
+            return begin(process, *args, **kwargs)
+
+        BaseProcess._bootstrap = _bootstrap  # type: ignore[attr-defined]
+
+    def _trainer_failed(self, error: BaseException) -> None:
+        if isinstance(error, SystemExit):
+            self.stopped(
+                error.code, error.__context__
+            )  # as torch.multiprocessing ends a failed one
+        else:
+            trace = error.__traceback__
+            self.fail(error.with_traceback(trace and trace.tb_next))  # less hotlap's own frame
 
     def _tell(self, event: str, **values: Any) -> None:
         if not (self.is_forked and self.one.is_another):
@@ -126,3 +188,29 @@ class Ending:
             # A process that the script has forked trains: its parent would only wonder.
             os.kill(self._pid, signal.SIGKILL)
         os._exit(code)
+
+
+def _wait(one: int) -> int:
+    """Wait for a process; its status as os.wait gives it, 0 where that is another's to know."""
+    with contextlib.suppress(ChildProcessError):
+        ended, status = os.waitpid(one, os.WNOHANG)
+        if ended:
+            return status
+        if any(child.daemon and child.pid == one for child in multiprocessing.active_children()):
+            _end(one)  # as multiprocessing does when its parent ends
+            return 0
+        return os.waitpid(one, 0)[1]
+    # The script has waited for it itself, or another process has forked it.
+    with contextlib.suppress(OSError):
+        while True:
+            os.kill(one, 0)
+            time.sleep(0.01)
+    return 0
+
+
+def _end(one: int) -> None:
+    """End a child of this process: what it told from now on would follow the answer."""
+    with contextlib.suppress(ChildProcessError):
+        if not os.waitpid(one, os.WNOHANG)[0]:
+            os.kill(one, signal.SIGKILL)
+            os.waitpid(one, 0)

@@ -117,15 +117,7 @@ def _run(folder: Path, job: Job, emit: EventLog, ending: Ending, started: float)
     # As Python does at its end: the pools of concurrent.futures are told before all are waited for.
     threading._shutdown()  # type: ignore[attr-defined]
     ending.leave_to_another(code)
-    if ending.raised is not None:
-        ending.fail(ending.raised)
-    if code:
-        how = f"exit code {code}" if isinstance(code, int) else f"the words: {code}"
-        sentence = f"the script ended with {how} before it was measured"
-        if cause is None:
-            ending.exited(sentence)
-        # It has an excepthook of its own, or exits where it has caught an error (Hydra does).
-        raise RuntimeError(f"{sentence}, by {type(cause).__name__}: {cause}") from cause
+    ending.stopped(code, cause)
     if not followers:
         raise InvalidTrial("the script ended and never imported torch, so there is nothing to tune")
     followers[0].script_ended()

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from hotlap.errors import UserInputError
+from hotlap.interpose.console_script import why_not
 from hotlap.interpose.launch import found
 from tests.hotlap.interpose.conftest import said
 
@@ -106,6 +107,21 @@ def test_a_program_of_another_environment_is_told_by_its_python(runs, program, f
     with pytest.raises(UserInputError, match=re.escape(f"another Python ({other})")):
         found("my-train")
     assert found(path) == path
+
+
+@pytest.mark.parametrize("has_base", [True, False])
+def test_a_program_of_the_base_is_this_one_s_too_where_its_packages_are(
+    runs, program, monkeypatch, has_base
+):
+    base = runs.file("base/bin/python3", "")
+    path = program(f"#!{base}\n")
+    inner = runs.file("inner/bin/python3", "")
+    inner.unlink()
+    inner.symlink_to(base)
+    text = f"home = {base.parent}\ninclude-system-site-packages = {str(has_base).lower()}\n"
+    runs.file("inner/pyvenv.cfg", text)
+    monkeypatch.setattr(sys, "executable", str(inner))
+    assert (why_not(path) == "") is has_base
 
 
 def test_a_program_of_whatever_environment_there_is_or_of_that_around_it(

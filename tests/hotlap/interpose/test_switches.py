@@ -82,6 +82,21 @@ def test_a_process_that_the_script_forks_sets_its_own_threads(interpose):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
+def test_one_that_it_forks_and_that_trains_has_what_is_imposed_from_its_first_step_on(interpose):
+    seen = interpose(intraop_threads=2).seen
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    if (child := os.fork()) == 0:
+        n_threads = 0
+        try:
+            torch.set_num_threads(1)
+            optimizer.step()
+            torch.set_num_threads(1)
+            n_threads = torch.get_num_threads() * seen.sets["intraop_threads"].overruled
+        finally:
+            os._exit(n_threads)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+
+
 @pytest.mark.parametrize("how", ["cudnn", "algorithms", "debug mode"])
 def test_a_script_that_asks_for_determinism_gets_its_own_cudnn_flags_back(interpose, how):
     interposition = interpose(cudnn_benchmark=True, cudnn_allow_tf32=False)
