@@ -28,7 +28,7 @@ def same_workload(
 
     Args:
         then: The facts that the study keeps (hotlap/inspect_workload.py, hotlap/script/probe.py),
-            or the table's header, without what was found in the script.
+            or the table's header, without what was found in the script: it is enough in `now`.
         now: The answer of a probe in this session.
         anew: The command that starts such a study anew.
         what: What goes on: a study, or the table of a recording.
@@ -36,10 +36,6 @@ def same_workload(
     Raises:
         UserInputError: It is another one; what has changed, and what to type.
     """
-    if "script" in now and "script" not in then:
-        # Of the loaders then only their batch is known: what today's say, those are taken to have
-        # said. Batches that no loader gives a size to today are not compared.
-        then = {**then, "script": {"loaders": [{"batch_size": then.get("batch_size")}]}}
     if found := list(_changes(then, now)):
         raise UserInputError(
             f"the workload has changed since this {what} began ({'; '.join(found)}), and what was "
