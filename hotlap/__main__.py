@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from hotlap.environment import VARIABLES
 from hotlap.errors import UserInputError
 from hotlap.frozen import load_frozen
 from hotlap.interpose import Imposed, begin
@@ -31,6 +32,9 @@ usage: python -m hotlap run --settings FROZEN.yaml SCRIPT [ARGUMENTS OF THE SCRI
        python -m hotlap run --settings FROZEN.yaml -m PACKAGE.MODULE [ITS ARGUMENTS]
 
 SCRIPT is a path or an installed console script's name. A bare `--` before it is allowed."""
+
+INHERITED = frozenset((*VARIABLES, "intraop_threads"))
+"""Settings that are variables of the environment, which a program has that a script becomes."""
 
 WRONG_INPUT = 2
 
@@ -88,11 +92,12 @@ def run(words: list[str]) -> None:
         tell_elsewhere(frozen, imposed, cpu)
 
     begin(imposed, installed, watch=False)
-    if imposed.names:
+    if lost := imposed.names - INHERITED:
+        but = "" if lost == imposed.names else " but its environment variables"
         hear_anew(
             lambda program: say(
-                f"the script becomes {program} now (os.exec), where nothing of {path} is in force: "
-                f"{ADVICE}, or put hotlap.autotune at its top"
+                f"the script becomes {program} now (os.exec), where nothing of {path}{but} is in "
+                f"force: {ADVICE}, or put hotlap.autotune at its top"
             )
         )
     launch(script, lambda: tell_at_end(imposed, notes, path))

@@ -169,9 +169,7 @@ class Ending:
 
     def _trainer_failed(self, error: BaseException) -> None:
         if isinstance(error, SystemExit):
-            self.stopped(
-                error.code, error.__context__
-            )  # as torch.multiprocessing ends a failed one
+            self.stopped(error.code, error.__context__)  # so torch.multiprocessing ends it
         else:
             trace = error.__traceback__
             self.fail(error.with_traceback(trace and trace.tb_next))  # less hotlap's own frame

@@ -29,6 +29,16 @@ def test_a_full_run_says_that_nothing_is_in_force_any_more(runs, become):
     assert "frozen.yaml is in force" in line
 
 
+@pytest.mark.parametrize("more", ["", ", num_workers: 2"])
+def test_the_environment_of_a_full_run_is_in_force_there_too(runs, more):
+    text = ANEW.format(become=WAYS[0]) + "print(os.environ['OMP_WAIT_POLICY'])\n"
+    runs.file("train.py", text)
+    done = runs.hotlap(f"settings: {{omp_wait_policy: passive{more}}}\n", "train.py")
+    assert done.stdout == "again\nPASSIVE\n", done.stderr
+    told = "frozen.yaml but its environment variables is in force" in done.stderr
+    assert told is bool(more) is ("becomes" in done.stderr)
+
+
 OTHERS = """
 import os, sys
 if os.fork() == 0:
