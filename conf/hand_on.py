@@ -94,7 +94,7 @@ def begin_with(config: TuneConfig, record: str = "") -> str:
     """
     words = list(config.words or ["+model=<name>"])
     if record:
-        words = [record if word.startswith("record=") else word for word in words]
+        words = [*(word for word in words if not word.startswith("record=")), record]
     return shlex.join([python(), sys.argv[0], *words])
 
 

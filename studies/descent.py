@@ -216,7 +216,7 @@ class Descent:
     def _order(self, waits: float, idle: bool = False) -> tuple[str, ...]:
         if waits >= WAITS:
             return LOADER + COMPUTE
-        compute = COMPUTE if self._shares_cores else ON_DEVICE
+        compute: tuple[str, ...] = COMPUTE if self._shares_cores else ON_DEVICE
         if idle:
             compute = ("compile_mode", *(name for name in compute if name != "compile_mode"))
         # Fewer workers may do where the incumbent no longer waits, and leave it their cores.

@@ -60,7 +60,7 @@ def test_a_killed_recorder_goes_on_and_its_table_can_be_replayed(users_folder, s
     assert json.loads((folder / "result.json").read_text())["wall_s"] <= 300
 
     code, out, err = tune(users_folder, *RECORD, "model.batch_size=32")
-    assert code == 2 and "workload.args" in err and "record=<another file>" in err
+    assert code == 2 and "batches of 16 samples, now 32" in err and "record=<another file>" in err
     assert path.read_text().splitlines() == after
 
 

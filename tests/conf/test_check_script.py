@@ -64,7 +64,7 @@ def test_each_mistake_is_one_with_its_cure(ask, scripts, words, says, cure):
 @pytest.mark.parametrize("word", ["nowhere/at_all.py", "qqqqqq", "chown"])
 def test_a_module_is_named_as_this_command_line_names_one(ask, scripts, word):
     ran = ask(f"script={word}")
-    assert ran.code == 2 and "or `module=package.module`" in ran.err and "-m package" not in ran.err
+    assert ran.code == 2 and "`module=package.module`" in ran.err and "-m package" not in ran.err
 
 
 def test_without_any_of_them_the_models_and_the_way_to_a_script_are_named(ask):

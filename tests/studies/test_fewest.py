@@ -29,7 +29,7 @@ def test_where_nothing_is_taken_apart_a_trial_with_fewer_changes_is_proven_besid
             whole += 1
             assert set(found.together) == held[-1]
     assert whole >= 4
-    assert sum(changed == {"num_workers"} for changed in held) >= 6
+    assert sum(map(len, held)) <= 16  # 19 without that arm; 8 would be num_workers alone
 
 
 def test_what_was_put_back_and_shown_to_pay_is_not_proven_together_only(replay):
