@@ -137,7 +137,8 @@ class Descent:
         busy_of: Callable[[Settings], float | None] = lambda settings: None,
     ) -> None:
         self._space = space
-        self._back = baseline or Settings()  # its values come last
+        # Its values come last where the expert's are sure to help. On a CPU one may well do harm.
+        self._back = None if shares_cores else baseline or Settings()
         self._baseline = baseline
         self._expert = expert
         self._sides: set[tuple[str, ...]] = set()  # those of the expert's that were tried
@@ -181,7 +182,7 @@ class Descent:
             name, value, _ = item
             has_turn = name != "compile_mode" or value == mode
             rank = order.index(name) if has_turn else len(order)
-            return value == getattr(self._back, name), (name, value) not in likely, rank
+            return self._goes_back(name, value), (name, value) not in likely, rank
 
         name, value, settings = min(near, key=turn)
         if name == "num_workers" and value and waits >= WAITS and self._shares_cores:
@@ -237,7 +238,7 @@ class Descent:
         number = {v: n for v in values if (n := self._number(name, v)) is not None}
         if len(number) < len(values) or len(set(number.values())) < ORDERED:
             seldom = SELDOM.get(name, ())
-            better = values.difference(seldom, [getattr(self._back, name)])
+            better = any(not self._goes_back(name, value) for value in values.difference(seldom))
             return [value for value in left if value not in seldom] if better else left
         now, tried = number[here], [number[value] for value in seen]
         left = sorted(left, key=lambda value: number[value])
@@ -255,6 +256,10 @@ class Descent:
             return left[len(left) // 2 :][:1]
         aim = max(now, waits) / max(1 - waits, 1e-9)
         return [value for value in above if number[value] >= aim][:1] or above[-1:]
+
+    def _goes_back(self, name: str, value: object) -> bool:
+        """Whether a value only undoes what has been changed, and comes last for it."""
+        return self._back is not None and value == getattr(self._back, name)
 
     def _number(self, name: str, value: object) -> float | None:
         """What a value counts as where its knob has an order; None where it has none."""
