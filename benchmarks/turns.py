@@ -17,12 +17,14 @@ from torch.utils.data import DataLoader
 from hotlap.apply import Applied, apply, apply_process
 from hotlap.batch_size import known_batch_size
 from hotlap.device_wait import device_wait
+from hotlap.drive import drive
+from hotlap.feed import Feed
 from hotlap.job import EventLog, Window
 from hotlap.loading import Resident
 from hotlap.measurement import Measurement
 from hotlap.resources import OtherCpu
 from hotlap.settings import Settings
-from hotlap.window import Feed, WindowTimer, drive
+from hotlap.window import WindowTimer
 from hotlap.worker import build
 from hotlap.workload import Workload
 

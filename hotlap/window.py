@@ -20,19 +20,16 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Generator
-from typing import Any
 
 from hotlap.block_timer import BlockTimer, Mark, Trained, TrainingEnded
 from hotlap.ended_early import EndedEarly
 from hotlap.epoch_start import ROUNDS, EpochStart, Steady
-from hotlap.feed import Clock, Feed, FeedState
+from hotlap.feed import Clock, FeedState
 from hotlap.fitting import fitting
 from hotlap.job import Window
 from hotlap.measurement import LOADER_BOUND, Block
 from hotlap.warm_up import WarmUp
 from hotlap.window_end import is_over, rests
-
-__all__ = ["Feed", "WindowTimer", "drive"]
 
 EPOCHS_IN_WINDOW = 3
 """With at least so many epochs in a window, blocks are whole epochs."""
@@ -109,7 +106,7 @@ class WindowTimer:
         self._blocks: list[Block] = []
 
     def run(self) -> Generator[None, Trained, list[Block]]:
-        """Warm up, then time: each `yield` asks for one more step, see `drive`.
+        """Warm up, then time: each `yield` asks for one more step, see hotlap/drive.py.
 
         Returns:
             The window's blocks.
@@ -318,34 +315,3 @@ class WindowTimer:
 def _waits(block: Block) -> bool:
     """Whether the loader kept the steps waiting, and not for a moment."""
     return block.data_wait_s > LOADER_BOUND * block.seconds
-
-
-def drive(
-    timing: Generator[None, Trained, list[Block]],
-    step: Callable[[Any], Any],
-    feed: Feed,
-    count: Callable[[Any], int],
-    batch_size: int | None = None,
-) -> list[Block]:
-    """Train as many steps as `timing` asks for. Returns the window's blocks.
-
-    Args:
-        timing: What `WindowTimer.run` returned.
-        step: One optimizer update on a batch; returns the loss, not synchronized, or None.
-        feed: Where the batches come from.
-        count: Samples of a batch.
-        batch_size: Samples of each batch but an epoch's last one, None if not certain.
-    """
-    take, send = feed.next, timing.send
-    next(timing)
-    while True:
-        batch = take()
-        if batch_size is None or feed.n_taken == feed.n_taken_at_end:
-            trained = count(batch), step(batch)
-        else:
-            trained = batch_size, step(batch)
-        try:
-            send(trained)
-        except StopIteration as end:
-            blocks: list[Block] = end.value
-            return blocks

@@ -24,7 +24,9 @@ from hotlap.batch_size import known_batch_size
 from hotlap.device_mark import DeviceMark
 from hotlap.device_stalls import DeviceStalls
 from hotlap.device_wait import device_wait
+from hotlap.drive import drive
 from hotlap.errors import Diverged, HotlapError, InvalidTrial, NoRoom, UserInputError, chain
+from hotlap.feed import Feed
 from hotlap.job import EventLog, Job, printable
 from hotlap.loading import Resident
 from hotlap.progress import listen
@@ -38,7 +40,7 @@ from hotlap.resources import (
 from hotlap.settings import Settings
 from hotlap.sides import compute_nothing, hold
 from hotlap.spoken import count
-from hotlap.window import Feed, WindowTimer, drive
+from hotlap.window import WindowTimer
 from hotlap.window_skips import WindowSkips
 from hotlap.workload import Workload
 

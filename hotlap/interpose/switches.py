@@ -49,6 +49,7 @@ class Switches:
         kernel: AttentionKernel,
     ) -> None:
         self._imposed = imposed
+        self._names = imposed.names - {"sdpa_backend"}  # that one is `kernel`'s
         self._kernel = kernel
         self._notes = notes
         self._seen = seen
@@ -59,14 +60,13 @@ class Switches:
 
     def put(self) -> None:
         """Put what is imposed in force; nothing imposed, nothing touched."""
-        names = self._imposed.names - {"sdpa_backend"}
-        self._notes += apply_process(self._imposed.alone(), names)
+        self._notes += apply_process(self._imposed.alone(), self._names)
 
     def stepped(self) -> None:
         """This process trains: what is imposed holds in it, even if the script has forked it."""
         if os.getpid() != self._pid:
             self._pid = os.getpid()
-            names = self._imposed.names - {"sdpa_backend"} - self._released
+            names = self._names - self._released
             apply_process(self._imposed.alone(), names)  # its notes are those of the start
 
     def install(self, patches: Patches) -> None:

@@ -12,8 +12,9 @@ from hotlap.block_timer import Trained
 from hotlap.device_mark import DeviceMark
 from hotlap.device_stalls import DeviceStalls
 from hotlap.device_wait import AT_ONCE, device_wait
+from hotlap.drive import drive
 from hotlap.errors import InvalidTrial
-from hotlap.feed import FeedState
+from hotlap.feed import Feed, FeedState
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.reach import unreached
 from hotlap.measurement import Block
@@ -24,7 +25,7 @@ from hotlap.script.holding import Holding
 from hotlap.sides import compute_nothing
 from hotlap.toolchain import device_uuid
 from hotlap.training import PassSize, length
-from hotlap.window import Feed, WindowTimer, drive
+from hotlap.window import WindowTimer
 from hotlap.window_skips import WindowSkips
 
 AGAIN = 3

@@ -5,7 +5,7 @@ import pytest
 from benchmarks import harness_overhead
 from benchmarks.machine import Unmeasured
 from benchmarks.turns import Cost, Turn, one_process, steps_taken, summary
-from hotlap.window import Feed
+from hotlap.feed import Feed
 
 
 def turn(harness, plain, control, steps=100):

@@ -5,9 +5,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset, SubsetRandomSampler, default_collate
 
 from hotlap.batch_size import known_batch_size
+from hotlap.drive import drive
 from hotlap.feed import Feed
 from hotlap.loading import Resident
-from hotlap.window import drive
 from hotlap.workload import Workload
 
 

@@ -7,10 +7,10 @@ from torch.utils.data import IterableDataset
 
 from hotlap.apply import apply
 from hotlap.errors import NoBatch
+from hotlap.feed import Feed
 from hotlap.full_run import train
 from hotlap.job import EventLog, Job
 from hotlap.settings import Settings
-from hotlap.window import Feed
 
 pytestmark = pytest.mark.usefixtures("flags_as_before")
 

@@ -3,8 +3,8 @@
 import pytest
 from virtual import BATCH, Loader, ScriptFeed, World, measure, right, truth
 
+from hotlap.feed import Feed
 from hotlap.job import Window
-from hotlap.window import Feed
 
 WINDOWS = {"alone": Window(), "study": Window(max_s=2.0, patience_s=8.0, precision=0.14)}
 """By itself, and as in a study of ten minutes on a machine whose processes differ by 14 %."""

@@ -7,10 +7,12 @@ import math
 
 import pytest
 
+from hotlap.drive import drive
+from hotlap.feed import Feed
 from hotlap.job import Window
 from hotlap.measurement import Measurement
 from hotlap.sides import compute_nothing, hold
-from hotlap.window import Feed, WindowTimer, drive
+from hotlap.window import WindowTimer
 
 BATCH = 4
 ENDLESS = 100_000

@@ -3,7 +3,7 @@
 import pytest
 from virtual import BATCH, Loader, ScriptFeed, World, measure
 
-from hotlap.window import Feed
+from hotlap.feed import Feed
 from objectives import RunTime
 
 
