@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.machine import ROOT, Unmeasured
 
@@ -60,6 +62,17 @@ def script(
         text=True,
     )
     return ended_well(done, name)
+
+
+@contextlib.contextmanager
+def kept_or_not(kept: Path | None) -> Iterator[Path]:
+    """A folder for studies and runs: the user's own, or one that is thrown away."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.absolute()
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def ended_well(done: subprocess.CompletedProcess[str], name: str) -> str:

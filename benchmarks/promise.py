@@ -22,19 +22,17 @@ batches that were fetched while the first step compiled; over a few epochs both 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.commands import SIZES, script, words_of  # noqa: E402
+from benchmarks.commands import SIZES, kept_or_not, script, words_of  # noqa: E402
 from benchmarks.machine import (  # noqa: E402
     Unmeasured,
     columns,
@@ -112,7 +110,7 @@ def main(argv: list[str]) -> int:
     args = arguments(argv)
     print(f"before: {uptime()}\n{versions()}", flush=True)
     rows, failed = [], []
-    with _folder(args.folder) as folder:
+    with kept_or_not(args.folder) as folder:
         for i, model in enumerate(args.models):
             words = words_of(model, SIZES, args)
             path = Path(args.frozen[i]).absolute() if args.frozen else None
@@ -251,17 +249,6 @@ def written(rate: float) -> str:
     if not math.isfinite(rate):
         return "-"
     return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
-
-
-@contextlib.contextmanager
-def _folder(kept: Path | None) -> Iterator[Path]:
-    """A folder for the studies and runs: the user's own, or one that is thrown away."""
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept.absolute()
-        return
-    with TemporaryDirectory() as folder:
-        yield Path(folder)
 
 
 if __name__ == "__main__":
