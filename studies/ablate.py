@@ -11,8 +11,9 @@ towards nothing by its own doubt (studies/power.py). There are as many arms as h
 rounds that show what all settings together are expected to bring; where not even one has, nothing
 is taken apart, for it would drop what pays as soon as what does not, and the proof makes more of
 the time. Where there are fewer arms than settings, those that are least likely to pay are put back
-together; with a single arm, all but the likeliest one, for without any of them the whole is the
-baseline. So one setting alone is not taken apart: what it brings is what the proof says.
+together; with a single arm, all but those for which the search's own trials speak
+(studies/telling.py), for without any of them the whole is the baseline. So one setting alone is not
+taken apart: what it brings is what the proof says.
 
 Settings that are each worth little alone may be worth something together, and two may do the same
 work, so that either can go but not both. So what is left when all that does not pay has gone is
@@ -113,6 +114,7 @@ def ablate(
     baseline: Settings,
     likely: Sequence[str] = (),
     power: Power | None = None,
+    n_told: int = 1,
 ) -> Ablation:
     """Put back each changed setting and see what it brought.
 
@@ -122,6 +124,7 @@ def ablate(
         baseline: What settings are put back to.
         likely: Names of settings, the most likely to pay first; they get arms of their own first.
         power: What all settings together are expected to bring; None where nobody has an idea.
+        n_told: For so many of the likely ones the search's own trials speak.
     """
     lab, sign = rounds.lab, rounds.lab.sign
     groups = _groups(whole, baseline, likely)
@@ -132,7 +135,9 @@ def ablate(
         return Ablation(whole, whole, note=note)
     # Without what makes it fast it is as slow as the baseline.
     trial_s = max(lab.typical_s(), lab.expected_s(whole), lab.expected_s(baseline))
-    options = {n: _merged(groups, n, whole, baseline) for n in range(1, len(groups) + 1)}
+    told = [g for g in groups if not set(likely[:n_told]).isdisjoint(g.names)]
+    first = groups[: len(told)] if 0 < len(told) < len(groups) else groups[:1]
+    options = {n: _merged(groups, n, first, whole, baseline) for n in range(1, len(groups) + 1)}
     fitting = _fitting(rounds, trial_s, whole, options)
     if not fitting:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
@@ -144,7 +149,7 @@ def ablate(
     rounds = replace(rounds, max_rounds=most_rounds, kept_s=(n > 1) * 2 * trial_s)
     note = ""
     if n == 1:
-        names = " + ".join(groups[0].names)
+        names = " + ".join(name for group in first for name in group.names)
         note = f"there was time to put back all but {names} together, the likeliest to pay"
     groups = options[n]
     arm = Arm("all", whole, n_compared=n, sign=sign)
@@ -299,10 +304,12 @@ def _groups(whole: Settings, baseline: Settings, likely: Sequence[str]) -> list[
     return list(found.values())
 
 
-def _merged(groups: list[_Group], n: int, whole: Settings, baseline: Settings) -> list[_Group]:
-    """At most `n` groups: the last ones become one; a single one is all but the likeliest."""
+def _merged(
+    groups: list[_Group], n: int, first: Sequence[_Group], whole: Settings, baseline: Settings
+) -> list[_Group]:
+    """At most `n` groups: the last ones become one; a single one is all but the `first`."""
     if n == 1:
-        groups = groups[1:]
+        groups = groups[len(first) :]
     if len(groups) <= n:
         return groups
     names = tuple(name for group in groups[n - 1 :] for name in group.names)

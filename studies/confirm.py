@@ -9,6 +9,8 @@ With equal settings in all arms that happens in 2.5 of 100 studies.
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +29,12 @@ ROOMY_ROUNDS = 12
 """Who has so many rounds gains little by more of them: twice as many are a third narrower. What the
 search found may be no better than the baseline, only luckier than the next best."""
 
+USUAL = 0.05
+"""The order of what useful settings bring, as a logarithm."""
+
+SELDOM = 0.025
+"""The same of those of which the ablation's rounds have shown nothing."""
+
 ALONE_ROUNDS = 2
 """Where there is nothing to compare, the baseline is measured for its own rate and the doubt."""
 
@@ -42,6 +50,7 @@ class Confirmed:
         failed: Arms that ended well in no round; they have no rate to be compared by. Those that
             were refused before the rounds, or for which no time was left, have no trials either.
         n_wanted: So many arms were to be compared with the baseline, had there been time for all.
+        left: The settings that the ablation has left, if it took any apart.
     """
 
     arms: list[Arm]
@@ -49,6 +58,7 @@ class Confirmed:
     capped: bool = False
     failed: tuple[Arm, ...] = ()
     n_wanted: int = 0
+    left: Settings | None = None
 
     @property
     def uncompared(self) -> str:
@@ -73,7 +83,7 @@ class Confirmed:
         """The arm with the best lower bound above 1, or the baseline.
 
         If another proven arm changes only some of its settings, be it to other values, and is as
-        good within `NARROW`, it wins: what can be left out shall be. An arm that was given a
+        good (`as_good`), it wins: what can be left out shall be. An arm that was given a
         reason against it meanwhile cannot.
         """
         baseline, *others = self.arms
@@ -93,11 +103,19 @@ class Confirmed:
         return next((arm for arm in arms if arm.settings.key() == settings.key()), None)
 
     def as_good(self, arm: Arm, best: Arm) -> bool:
-        """Whether the arm took part as long as the best one, and is not slower beyond doubt."""
-        ratio = arm.over(best)
-        return (
-            len(arm.rates()) >= len(best.rates()) and ratio.value > 1 - NARROW and ratio.high >= 1
-        )
+        """Whether the arm took part as long as the best one, and is expected to lose little to it.
+
+        It is the mean of what it may lose, where losses are normal, as likely as gains, and of the
+        order of `USUAL`, or `SELDOM`: what the rounds say, the less of it the wider they scatter.
+        The best one of several is ahead of the others by luck, too.
+        """
+        logs = [math.log(ratio) for ratio in best.ratios(arm)]
+        if not logs or len(arm.rates()) < len(best.rates()) or arm.over(best).high < 1:
+            return False
+        doubt = statistics.variance(logs) / len(logs) if len(logs) > 1 else 0.0
+        is_left = self.left is not None and arm.settings.key() == self.left.key()
+        order = SELDOM if is_left else USUAL
+        return statistics.fmean(logs) * order**2 / (order**2 + doubt) <= math.log1p(NARROW)
 
     @property
     def found_better(self) -> bool:

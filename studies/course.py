@@ -138,7 +138,7 @@ class Course:
         noise = anchor.noise if anchor else Noise(0)
         ablation = self._prover.ablate(base, descent.order, noise)
         ran = first or self._last
-        proof = self._prover.confirm(base, expert, ran, ablation, descent.propose, noise)
+        proof = self._prover.confirm(base, expert, ran, ablation, descent, noise)
         refused, unchecked = self._prover.refuse(proof)
         winner = proof.winner
         if proof.found_better and self._plan.diagnose:
@@ -291,7 +291,7 @@ class Course:
         """The search's own speedup of the best that was tried, and whose that is if another's."""
         tried, of = proof.best_tried, ""
         ratio = self._ratio(tried.settings, base)
-        if not ratio and ablation is not None and tried.settings.key() == ablation.left.key():
+        if not ratio and ablation is not None:
             ratio = self._ratio(ablation.whole, base)  # what is left of it was never a trial
             of = next(iter(self._search.best(1)), "")
         return (None, "") if not ratio or tried is proof.baseline else (ratio, of)

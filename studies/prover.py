@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from hotlap.settings import Settings
 from runners.protocol import Run
-from studies.ablate import UNSEEN, Ablation, ablate, differing
+from studies.ablate import UNSEEN, Ablation, ablate, differing, without
 from studies.arm import Arm
 from studies.budget import Budget
 from studies.confirm import Confirmed, affordable, confirm, distinct
+from studies.descent import Descent
 from studies.diagnosis import DIAGNOSIS_SHARE, SIDES_TRIALS
 from studies.lab import Lab
 from studies.noise import LEAST_ROUNDS, Noise
@@ -28,6 +29,7 @@ from studies.power import Power
 from studies.protocols import Observer, Trial
 from studies.rounds import ENOUGH_ROUNDS, Exceeded, Rounds
 from studies.search import Search
+from studies.telling import telling
 
 PROVE = 0.5
 """Share of the budget kept for all that comes after the search."""
@@ -35,8 +37,8 @@ PROVE = 0.5
 CONFIRM = 0.3
 """Share of it kept for numerics and rounds while the best is taken apart."""
 
-AMONG = 30
-"""Of so many of the search's best, one with fewer changes may be proven beside the best one."""
+AMONG = 100
+"""So many of the search's trials, the best ones, say which of the best one's changes pay."""
 
 LEFT_OUT = "left out of the proof: they ran out of time in the search, and it would go to them"
 
@@ -80,7 +82,9 @@ class Prover:
         if len(changed) > 1 and not self._shows_less(rounds, base, best, power):
             ablation = Ablation(best, best, note=UNSEEN)
         else:
-            ablation = ablate(rounds, best, base, likely, power)
+            told = self._telling(best, base, likely, noise)
+            likely = [*told, *(name for name in likely if name not in told)]
+            ablation = ablate(rounds, best, base, likely, power, len(told))
         if ablation.note:
             self._observer.note(ablation.note)
         return ablation
@@ -97,20 +101,20 @@ class Prover:
         expert: Settings,
         first: Trial | None,
         ablation: Ablation | None,
-        guide: Callable[[Settings], Settings | None],
+        descent: Descent,
         noise: Noise,
     ) -> Confirmed:
         """Prove it: only these fresh, interleaved measurements are quoted.
 
         An expert that ran out of time in the search takes part only if there is time for it. Where
-        nothing else would, it gives way to the change that the `guide` would try first.
+        nothing else would, it gives way to the change that the `descent` would try first.
 
         Args:
             base: The baseline.
             expert: The expert's settings.
             first: A trial of the baseline, this session's; None if none ended well.
             ablation: What is left of the best.
-            guide: Proposes changes.
+            descent: Proposes changes, and knows which are likely to pay.
             noise: The machine's.
         """
         best = self._search.best(self._plan.n_best)
@@ -119,7 +123,9 @@ class Prover:
         if ablation and ablation.left.key() != ablation.whole.key():
             arms[f"{whole} with less"] = ablation.left
         elif ablation and not ablation.contributions:
-            arms |= self._simplest(ablation.whole, base, noise)
+            told = self._telling(ablation.whole, base, descent.order, noise)
+            rest = [name for name in differing(ablation.whole, base) if name not in told]
+            arms[f"{whole} with less"] = without(rest, ablation.whole, base)
         arms |= {"expert": expert, **best}
         self._expect(arms.values())
         rounds = replace(self._rounds("confirm", self._budget.left), noise=noise)
@@ -130,27 +136,24 @@ class Prover:
                 self._observer.note(f"the expert's settings are {LEFT_OUT}")
                 del arms["expert"]
                 alone = {settings.key() for settings in arms.values()} == {base.key()}
-                if alone and (likely := self._search.likeliest(guide)) is not None:
+                if alone and (likely := self._search.likeliest(descent.propose)) is not None:
                     arms[LIKELIEST] = likely
         power = self._power(best.get(whole, base), base, noise)
-        return self._proven(rounds, arms, first, power, self._sides_s())
+        proof = self._proven(rounds, arms, first, power, self._sides_s())
+        return replace(proof, left=ablation.left if ablation and ablation.contributions else None)
 
-    def _simplest(self, best: Settings, base: Settings, noise: Noise) -> dict[str, Settings]:
-        """The trial with the fewest of the best one's changes that is as good, but for the noise.
-
-        Where nothing is taken apart, the best may hold whatever the search has picked up by luck.
-        """
-        behind = math.sqrt(2) * noise.between_processes[0]
-        level, changes = self._search.value_of(best), set(differing(best, base))
-        found: dict[str, Settings] = {}
-        for name, settings in self._search.best(AMONG).items():
-            value = self._search.value_of(settings)
-            if not value or not level or self._lab.sign * math.log(level / value) > behind:
-                break  # they come in order
-            fewer = set(differing(settings, base))
-            if fewer and fewer < changes:
-                found, changes = {name: settings}, fewer
-        return found
+    def _telling(
+        self, best: Settings, base: Settings, likely: Sequence[str], noise: Noise
+    ) -> tuple[str, ...]:
+        """Those of the best one's changes for which the search's trials speak."""
+        level = self._search.value_of(base)
+        values = {s: self._search.value_of(s) for s in self._search.best(AMONG).values()}
+        gains = [
+            (settings, self._lab.sign * math.log(value / level))
+            for settings, value in values.items()
+            if value and level
+        ]
+        return telling(best, base, gains, noise.between_processes[0], likely)
 
     def compare(self, base: Settings, name: str, settings: Settings, first: Trial) -> Confirmed:
         """All the time that is left for one comparison, where there is none for a search."""

@@ -17,8 +17,8 @@ def workers_only(settings):
     return 300.0 if settings.num_workers else 100.0
 
 
-def test_where_nothing_is_taken_apart_a_trial_with_fewer_changes_is_proven_beside(replay, tmp_path):
-    held, whole = [], 0
+def test_the_file_holds_little_but_what_matters_also_on_a_noisy_machine(replay, tmp_path):
+    held = []
     for seed in range(8):
         session = replay(workers_only, folder=tmp_path / str(seed), seed=seed, **NOISY)
         found = session.studied()
@@ -26,10 +26,8 @@ def test_where_nothing_is_taken_apart_a_trial_with_fewer_changes_is_proven_besid
         assert winner.num_workers
         held.append(set(winner.changed()))
         if not found.contributions:
-            whole += 1
             assert set(found.together) == held[-1]
-    assert whole >= 4
-    assert sum(map(len, held)) <= 16  # 19 without that arm; 8 would be num_workers alone
+    assert sum(map(len, held)) <= 12  # 8 would be num_workers alone
 
 
 def test_what_was_put_back_and_shown_to_pay_is_not_proven_together_only(replay):

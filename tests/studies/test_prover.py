@@ -11,6 +11,7 @@ from test_search import rate
 from hotlap.settings import Settings
 from studies import Ablation, Noise, Plan
 from studies.ablate import UNSEEN
+from studies.descent import Descent
 from studies.gate import NO_BASELINE, UNKNOWN
 from studies.prover import Prover
 from studies.rounds import ENOUGH_ROUNDS
@@ -214,7 +215,7 @@ def late(replay):
         parts = (session.lab, session.search, session.budget, plan, session.seen)
         gate = made(CompilesAgain(session.clock, 200.0)) if judged else None
         prover = Prover(*parts, lambda measurement: (), gate)
-        own = (Ablation(WHOLE, less), lambda settings: None, Noise(5, 0.05))
+        own = (Ablation(WHOLE, less), Descent(session.space, 1.0), Noise(5, 0.05))
         proof = prover.confirm(BASE, EXPERT, first if knows_baseline else None, *own)
         assert prover.refuse(proof) == ([], "")
         return proof
