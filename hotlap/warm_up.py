@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 
-from hotlap.measurement import JITTER, LOADER_BOUND, Block
+from hotlap.measurement import JITTER, Block
 
 SETTLED = 0.95
 """Warm-up goes on while a block is faster than this share of those before it: what warms up
@@ -122,7 +122,7 @@ class WarmUp:
         if before is not None and before - n_ready > JITTER:
             return False  # it was full from a slow first step, and runs low
         last = self.blocks[-1]
-        empty = n_ready <= self._unit and last.data_wait_s > LOADER_BOUND * last.seconds
+        empty = n_ready <= self._unit and last.waits
         return empty or n_ready >= min(self._n_prefetched, n_left) - self._unit
 
     def _long_by_itself(self, block: Block) -> bool:
