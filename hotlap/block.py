@@ -53,3 +53,8 @@ class Block:
     def waits(self) -> bool:
         """Whether the loader kept the steps waiting, and not for a moment."""
         return self.data_wait_s > LOADER_BOUND * self.seconds
+
+    @property
+    def computing_s(self) -> float:
+        """Seconds of a step, without its waiting for data."""
+        return (self.seconds - self.data_wait_s) / self.steps

@@ -194,22 +194,21 @@ class WindowTimer:
             block = yield from self._timer.drained(warm_up.n_next, self._unit)
             warm_up.add(block)
             self._emit("warmup", **vars(block))
-            if self._first.is_nearly_gone(block):
-                most_s = self._window.max_warmup_s + self._window.waits_s
+            most_s = self._window.max_warmup_s
+            if self._first.is_nearly_gone(warm_up.blocks, warm_up.n_next):
+                most_s += min(most_s, self._window.waits_s)
             elif warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
                 reason = "settled"
                 break
-            else:
-                most_s = self._window.max_warmup_s
         self._settled = reason == "settled"
         fit = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.waits_s
         waits = warm_up.blocks[-1].waits
         self._whole_epochs = (fit or self._is_cut_up(waits)) and not self._feed.endless
         if self._whole_epochs:
             yield from self._finish_first_epoch()
-        elif self._first.may_serve(warm_up.blocks[-1]):
+        elif self._first.may_serve(warm_up.blocks):
             yield from self._leave_first_queue()
-        self._emptied = self._first.emptied
+        self._emptied = self._first.is_gone(warm_up.blocks)
         self._emit(
             "warm",
             warmup_s=self._clock() - start,
