@@ -48,3 +48,13 @@ class Block:
     shared_bytes: int | None = None
     device_bytes: int | None = None
     stalled_s: float | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the loader kept the steps waiting, and not for a moment."""
+        return self.data_wait_s > LOADER_BOUND * self.seconds
+
+    @property
+    def computing_s(self) -> float:
+        """Seconds of a step, without its waiting for data."""
+        return (self.seconds - self.data_wait_s) / self.steps

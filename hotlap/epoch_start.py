@@ -153,7 +153,8 @@ class EpochStart:
     def _at_a_new_border(self, steady: Steady) -> Generator[None, Trained, float]:
         feed = self._feed
         self._let_queue_fill(steady.step_s)
-        owed_s = self._owed_s(steady)
+        if (owed_s := self._owed_s(steady)) is None:
+            return self.shown_s(steady)
         before = feed.wait_s
         feed.restart()
         n_steps = min(ROUNDS * self._n_workers, feed.n_epoch_steps or ROUNDS * self._n_workers)
@@ -161,17 +162,21 @@ class EpochStart:
             yield
         return max(0.0, feed.wait_s - before - n_steps * steady.wait_s - owed_s)
 
-    def _owed_s(self, steady: Steady) -> float:
-        """What workers that persist still have to make of this epoch, where the loader binds.
+    def _owed_s(self, steady: Steady) -> float | None:
+        """What workers that persist still have to make of this epoch.
 
-        They do that first; at an epoch's own end they owe nothing.
+        They do that first; at an epoch's own end they owe nothing. Where the loader binds, a step
+        takes as long as a batch; else nobody knows what one takes, and it is None.
         """
         ready = self._feed.n_ready()
-        if not self._persistent or ready is None or steady.wait_s <= LOADER_BOUND * steady.step_s:
+        if not self._persistent or ready is None:
             return 0.0
         asked = min(self._n_prefetched, self._feed.n_left())
         # One a worker is in the making at an epoch's end, too.
-        return max(0.0, asked - ready - self._n_workers) * steady.step_s
+        owed = max(0.0, asked - ready - self._n_workers)
+        if owed and steady.wait_s <= LOADER_BOUND * steady.step_s:
+            return None
+        return owed * steady.step_s
 
     def _let_queue_fill(self, step_s: float) -> None:
         # Workers that still owe batches would make them first; at an epoch's own end they owe none.

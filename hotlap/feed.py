@@ -40,7 +40,7 @@ class FeedState(Protocol):
         n_taken: Batches taken since the start.
         n_epochs: Epochs begun.
         n_epoch_steps: Batches of an epoch, None until it is known.
-        restarts: Whether an epoch can be begun on purpose.
+        restarts: Whether an epoch can be begun on purpose, and batches be thrown away.
         endless: Whether the batches go on where an epoch should end, so that none has a start.
     """
 
@@ -68,6 +68,14 @@ class FeedState(Protocol):
 
     def restart(self) -> None:
         """Begin a new epoch at the next batch."""
+
+    def drop(self, n: int, at_once_s: float | None = None) -> None:
+        """Throw away the next `n` batches of the epoch; none may be left of it then.
+
+        Args:
+            n: So many, or what the epoch has.
+            at_once_s: No more after one that took longer to come: it was not ready.
+        """
 
 
 class Feed:
@@ -157,6 +165,18 @@ class Feed:
         self._iterator = iter(())
         self._n_before = self.n_taken
         self.wait_s += self._clock() - start
+
+    def drop(self, n: int, at_once_s: float | None = None) -> None:
+        """Throw away the next `n` batches, as in FeedState; they count as taken."""
+        for _ in range(n):
+            start = self._clock()
+            try:
+                next(self._iterator)
+            except StopIteration:
+                return  # the next batch begins an epoch
+            self.n_taken += 1
+            if at_once_s is not None and self._clock() - start > at_once_s:
+                return
 
     def _next_epoch(self) -> Any:
         if self.n_epochs and self.n_in_epoch:

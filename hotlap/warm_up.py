@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 
-from hotlap.measurement import JITTER, LOADER_BOUND, Block
+from hotlap.measurement import JITTER, Block
 
 SETTLED = 0.95
 """Warm-up goes on while a block is faster than this share of those before it: what warms up
@@ -63,14 +63,14 @@ class WarmUp:
     def add(self, block: Block) -> None:
         """Take one more block into account."""
         self.blocks.append(block)
-        self._fastest_s = min(self._fastest_s, _computing(block))
+        self._fastest_s = min(self._fastest_s, block.computing_s)
         self.step_s = max(_per_step(block), 1e-9)
         if len(self.blocks) < 2:
             return  # the second step alone as well
         if self._compiling(block):
             self._n_slow += 1
         if self._n_slow > MAX_COMPILING:
-            self._fastest_s, self._n_slow = _computing(block), 0
+            self._fastest_s, self._n_slow = block.computing_s, 0
         if not self._compiling(block) and len(self.blocks) > 2:
             self.worked_s += block.seconds
         units = math.ceil(self._block_s / (self.step_s * self._unit) - 1e-9)
@@ -101,7 +101,7 @@ class WarmUp:
     def compile_s(self) -> float:
         """How much longer the slow blocks took than as many of the fastest steps."""
         slow = [block for block in self.blocks if self._compiling(block)]
-        return sum((_computing(block) - self._fastest_s) * block.steps for block in slow)
+        return sum((block.computing_s - self._fastest_s) * block.steps for block in slow)
 
     def _falls(self) -> bool:
         """Whether blocks become faster, and by more than they go up and down.
@@ -122,7 +122,7 @@ class WarmUp:
         if before is not None and before - n_ready > JITTER:
             return False  # it was full from a slow first step, and runs low
         last = self.blocks[-1]
-        empty = n_ready <= self._unit and last.data_wait_s > LOADER_BOUND * last.seconds
+        empty = n_ready <= self._unit and last.waits
         return empty or n_ready >= min(self._n_prefetched, n_left) - self._unit
 
     def _long_by_itself(self, block: Block) -> bool:
@@ -131,15 +131,11 @@ class WarmUp:
         Workers that still fill the queue take the step's cores, and that comes to an end.
         """
         full = block.n_ready is not None and block.n_ready >= self._n_prefetched - IN_THE_MAKING
-        return full and _computing(block) > self._block_s
+        return full and block.computing_s > self._block_s
 
     def _compiling(self, block: Block) -> bool:
-        return _computing(block) > max(COMPILING * self._fastest_s, MIN_COMPILING_S)
+        return block.computing_s > max(COMPILING * self._fastest_s, MIN_COMPILING_S)
 
 
 def _per_step(block: Block) -> float:
     return block.seconds / block.steps
-
-
-def _computing(block: Block) -> float:
-    return (block.seconds - block.data_wait_s) / block.steps

@@ -8,7 +8,7 @@ What keeps the number honest (each rule has a test):
 - A block is a whole multiple of `num_workers` steps, because workers deliver in bursts.
 - The first `num_workers * prefetch_factor` batches may have been fetched while a slow first step
   ran, so warm-up lasts until they are used up, the loader's queue is full or empty but not on its
-  way, and block times no longer fall.
+  way, and block times no longer fall. What is left of them then is thrown away (first_queue.py).
 - An epoch's start costs its own time. Where whole epochs fit into the window, or hardly a block
   between two borders, a block is a whole number of epochs; elsewhere whole blocks fill the room
   between two borders, and the border's cost is measured on its own (`epoch_start_s`).
@@ -25,11 +25,12 @@ from hotlap.block_timer import BlockTimer, Mark, Trained, TrainingEnded
 from hotlap.ended_early import EndedEarly
 from hotlap.epoch_start import ROUNDS, EpochStart, Steady
 from hotlap.feed import Clock, FeedState
+from hotlap.first_queue import FirstQueue
 from hotlap.fitting import fitting
 from hotlap.job import Window
-from hotlap.measurement import LOADER_BOUND, Block
+from hotlap.measurement import Block
 from hotlap.warm_up import WarmUp
-from hotlap.window_end import is_over, rests
+from hotlap.window_end import is_over, is_paced, rests
 
 EPOCHS_IN_WINDOW = 3
 """With at least so many epochs in a window, blocks are whole epochs."""
@@ -102,7 +103,8 @@ class WindowTimer:
             max_s=window.waits_s,
             pause=pause,
         )
-        self._whole_epochs = self._settled = self._is_warm = False
+        self._first = FirstQueue(feed, self._n_workers, n_prefetched, window.silence_s / 2)
+        self._whole_epochs = self._settled = self._is_warm = self._emptied = False
         self._blocks: list[Block] = []
 
     def run(self) -> Generator[None, Trained, list[Block]]:
@@ -152,6 +154,7 @@ class WindowTimer:
             return False
         early.require_a_pace(self._n_workers, self._n_prefetched)
         self._whole_epochs = False  # no block of the warm-up is one
+        self._emptied = True  # as far as that can be told, it is allowed for
         self._emit("warm", warmup_s=0.0, reason="ended", compile_s=self._warmup.compile_s)
         for block in early.blocks:
             self._blocks.append(block)
@@ -176,6 +179,7 @@ class WindowTimer:
             epoch_start_known=self._whole_epochs or not vague,
             epochs_in_blocks=self._whole_epochs,
             n_epoch_steps=self._feed.n_epoch_steps,
+            pace_known=self._emptied or self._whole_epochs or self._says(is_paced),
         )
 
     # Warm-up
@@ -184,24 +188,27 @@ class WindowTimer:
         start = self._clock()
         warm_up = self._warmup
         reason = "cap"
+        most_s = self._window.max_warmup_s
         # Whatever the cap: the first step is start-up, and the window's blocks are whole ones.
-        while (
-            not warm_up.blocks
-            or warm_up.n_next % self._unit
-            or warm_up.worked_s < self._window.max_warmup_s
-        ):
+        while not warm_up.blocks or warm_up.n_next % self._unit or warm_up.worked_s < most_s:
             block = yield from self._timer.drained(warm_up.n_next, self._unit)
             warm_up.add(block)
             self._emit("warmup", **vars(block))
-            if warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
+            most_s = self._window.max_warmup_s
+            if self._first.is_nearly_gone(warm_up.blocks, warm_up.n_next):
+                most_s += min(most_s, self._window.waits_s)
+            elif warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
                 reason = "settled"
                 break
         self._settled = reason == "settled"
         fit = self._epoch_s() * EPOCHS_IN_WINDOW <= self._window.waits_s
-        waits = _waits(warm_up.blocks[-1])
+        waits = warm_up.blocks[-1].waits
         self._whole_epochs = (fit or self._is_cut_up(waits)) and not self._feed.endless
         if self._whole_epochs:
             yield from self._finish_first_epoch()
+        elif self._first.may_serve(warm_up.blocks):
+            yield from self._leave_first_queue()
+        self._emptied = self._first.is_gone(warm_up.blocks)
         self._emit(
             "warm",
             warmup_s=self._clock() - start,
@@ -215,6 +222,11 @@ class WindowTimer:
         feed = self._feed
         while feed.n_epochs < 2 and feed.n_in_epoch < (feed.n_epoch_steps or 0):
             yield
+
+    def _leave_first_queue(self) -> Generator[None, Trained, None]:
+        if (yield from self._first.left(self._warmup.n_next, self._warmup.step_s)):
+            cut = yield from self._timer.drained(self._n_over_border(), self._unit)
+            yield from self._refill(cut)
 
     # The timed part
 
@@ -269,7 +281,10 @@ class WindowTimer:
         return (self._feed.n_epoch_steps or 0) - self._warmup.n_next
 
     def _rests(self) -> bool:
-        return self._whole_epochs or rests(
+        return self._whole_epochs or self._says(rests)
+
+    def _says(self, rule: Callable[..., bool]) -> bool:
+        return rule(
             self._blocks,
             self._warmup.blocks[-1],
             n_workers=self._n_workers,
@@ -279,7 +294,7 @@ class WindowTimer:
 
     def _refill(self, cut: Block) -> Generator[None, Trained, None]:
         # After an epoch's border the first batches come out of a queue that filled on its own.
-        if not _waits(cut):
+        if not cut.waits:
             self._start.has_shown()
             return
         self._timer.let_go()
@@ -310,8 +325,3 @@ class WindowTimer:
 
     def _steady(self) -> Steady:
         return Steady.of(self._warmup.blocks[0], self._blocks)
-
-
-def _waits(block: Block) -> bool:
-    """Whether the loader kept the steps waiting, and not for a moment."""
-    return block.data_wait_s > LOADER_BOUND * block.seconds

@@ -19,7 +19,7 @@ class Taken:
     """See hotlap.feed.FeedState; of the units that are done.
 
     Attributes:
-        restarts: An epoch cannot be begun on purpose here.
+        restarts: An epoch cannot be begun on purpose here, nor a batch be thrown away.
         endless: Whether the pass goes on where an epoch should end.
         stalls: Where a device works beside the host, told of each wait for a batch that trains.
         wait_s, wait_before_s, now, n_taken, n_epochs, n_epoch_steps: As FeedState's.
@@ -63,6 +63,10 @@ class Taken:
 
     def restart(self) -> None:
         """Not possible: the script begins its epochs itself."""
+        raise NotImplementedError("whoever wants this asks `restarts` first")
+
+    def drop(self, n: int, at_once_s: float | None = None) -> None:
+        """Not possible: the script takes its batches itself."""
         raise NotImplementedError("whoever wants this asks `restarts` first")
 
     # What Units tells

@@ -37,18 +37,40 @@ def test_training(
 @pytest.mark.parametrize("workers", [2, 4, 8])
 @pytest.mark.parametrize("prefetch", [2, 4, 8])
 @pytest.mark.parametrize("behind", [0.99, 1.02, 1.12, 1.25, 1.5, 3.0, 7.5])
-@pytest.mark.parametrize("first_step_s", [0.1, 20.0])
+@pytest.mark.parametrize("step_s", [0.1, 2.0, 10.0])
+@pytest.mark.parametrize("slow_s", [0.0, 20.0])
 @pytest.mark.parametrize("window", WINDOWS)
-def test_a_loader_nearly_as_fast_as_the_model(workers, prefetch, behind, first_step_s, window):
+def test_a_loader_nearly_as_fast_as_the_model(workers, prefetch, behind, step_s, slow_s, window):
     """A full queue hides for hundreds of steps that the loader is `behind` times as slow."""
+    world = World(step_s, slow_s + step_s)
+    loader = Loader(world, behind * step_s * workers, workers, prefetch, 1000, 0.5, persistent=True)
+    found = measure(world, loader, WINDOWS[window], n_epoch_steps=1000)
+    # An epoch's start is less than a hundredth of it.
+    assert found.samples_per_s == right(BATCH / (step_s * max(1.0, behind)))
+    assert found.pace_known
+
+
+@pytest.mark.parametrize("step_s", [2.0, 10.0])
+@pytest.mark.parametrize("slow_s", [0.0, 20.0, 60.0])
+@pytest.mark.parametrize("behind", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("prefetch", [2, 8])
+@pytest.mark.parametrize("n_epoch", [8, 200])
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("feed_of", [Feed, ScriptFeed])
+def test_steps_of_seconds(step_s, slow_s, behind, workers, prefetch, n_epoch, persistent, feed_of):
+    """Of which no window has as many as the loader had made while the first one was slow."""
 
     def make():
-        world = World(0.1, first_step_s)
-        batch_s = behind * world.step_s * workers
-        return world, Loader(world, batch_s, workers, prefetch, 1000, 0.5, persistent=True)
+        world = World(step_s, slow_s + step_s)
+        batch_s = behind * step_s * workers
+        return world, Loader(world, batch_s, workers, prefetch, n_epoch, 0.5, persistent)
 
-    found = measure(*make(), WINDOWS[window], n_epoch_steps=1000)
-    assert found.samples_per_s == right(truth(make))
+    found = measure(*make(), WINDOWS["study"], n_epoch, feed_of=feed_of)
+    if found.pace_known:
+        assert found.samples_per_s == right(truth(make))
+    else:  # a script takes its batches itself
+        assert feed_of is ScriptFeed and workers * prefetch >= 8
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])

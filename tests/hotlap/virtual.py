@@ -117,6 +117,9 @@ class ScriptFeed(Feed):
     def restart(self):
         raise AssertionError("nobody can begin an epoch of a script")
 
+    def drop(self, n, at_once_s=None):
+        raise AssertionError("nobody can take a script's batches")
+
 
 def ready(iterator):
     """As hotlap.queue_depth.ready_batches."""
@@ -138,11 +141,13 @@ def measure(
     until="timed",
     feed_of=Feed,
     ends_at=math.inf,
+    looks=ready,
 ):
     """The measurement of one trial, put together as hotlap/worker.py does it.
 
     With `until` it is what is known after the first event of that name; `feed_of` tells a
-    workload's feed from a script's. Training ends by itself before the step `ends_at`.
+    workload's feed from a script's. Training ends by itself before the step `ends_at`. `looks` at
+    the loader's queue.
     """
     events = []
     batches, n_held, workers = loader, 1, loader.workers
@@ -150,7 +155,7 @@ def measure(
         batches, workers, n_epoch_steps = hold(loader, world.clock), 0, None
         n_held = len(batches.batches)
     stalls = world.stalls if in_flight and side == "both" else None
-    feed = feed_of(batches, n_epoch_steps, world.clock, ready, stalls)
+    feed = feed_of(batches, n_epoch_steps, world.clock, looks, stalls)
     timer = WindowTimer(
         feed,
         window or Window(),
