@@ -9,7 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from hotlap.settings import NAMES, near
 from hotlap.settings import faults as setting_faults
+from runners.table_space import AUTO
 
 LEAST, MOST = 1e-9, 1e18
 """A nanosecond, and more bytes than a machine has: within them no rate leaves a float's range."""
@@ -18,6 +20,9 @@ DEPTH = 20
 """So deep may a value be nested; a workload's arguments are all that comes nested at all."""
 
 SHOWN_CHARS = 60
+
+CHANGES = ("exact", "rounding", "precision")
+"""What a knob may do to the arithmetic."""
 
 Kind = tuple[Callable[[Any], bool], str]
 """A test of the value, and what it takes in words."""
@@ -52,6 +57,16 @@ def _gpus(value: Any) -> bool:
     )  # fmt: skip
 
 
+def _when(value: Any) -> bool:
+    """One condition on another setting; an empty mapping is none."""
+    if not isinstance(value, dict) or not value:
+        return bool(value == {})
+    knob, above, equals = (value.get(key) for key in ("knob", "above", "equals"))
+    if knob not in NAMES or (above is None) == (equals is None):
+        return False
+    return _whole(above) if equals is None else not setting_faults({knob: equals})
+
+
 def _name(value: Any) -> bool:
     """A study's folder is named so."""
     return (
@@ -82,8 +97,10 @@ DEVICE: Kind = (
     "cpu, cuda, or cuda: and its number",
 )
 GPUS: Kind = (_gpus, 'a list of {"name": ..., "memory_bytes": ...}')
-BOUND: Kind = (lambda v: v == "auto" or _whole(v), "a whole number")
-CHOICES: Kind = (lambda v: v == "auto" or bool(v and isinstance(v, list)), "a list of values")
+BOUND: Kind = (lambda v: v == AUTO or _whole(v), "a whole number")
+WHEN: Kind = (_when, 'of the form {"knob": "num_workers", "above": 0}; or "equals" and a value')
+NUMERICS: Kind = (lambda v: v in CHANGES, f"one of {', '.join(CHANGES)}")
+CHOICES: Kind = (lambda v: v == AUTO or bool(v and isinstance(v, list)), "a list of values")
 
 BLOCK = {
     "other_cpu_share": NUMBER, "loss": LOSS, "n_ready": WHOLE, "at_step": WHOLE,
@@ -104,7 +121,7 @@ ROW = {
 WORKLOAD = {"function": TEXT, "args": MAPPING, "words": TEXTS, "script": MAPPING}
 KNOB = {
     "choices": CHOICES, "low": BOUND, "high": BOUND, "step": FROM_ONE, "log": SWITCH,
-    "when": MAPPING, "numerics": TEXT,
+    "when": WHEN, "numerics": NUMERICS,
 }  # fmt: skip
 FACTS = {
     "cores": FROM_ONE, "physical_cores": FROM_ONE, "memory_bytes": FROM_ONE,
@@ -169,13 +186,20 @@ def header_faults(line: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _knob_faults(name: str, knob: Any) -> Iterator[str]:
-    if not isinstance(knob, dict) or not (knob.get("choices") or "low" in knob):
+    if name not in NAMES:
+        yield f"space: unknown setting '{name}'{near(name, NAMES)}"
+        return
+    known = knob if isinstance(knob, dict) else {}
+    choices, ends = known.get("choices"), [known.get("low"), known.get("high")]
+    if not choices and None in ends:
         yield f"space.{name} is {brief(knob)}; it takes choices, or low and high"
         return
-    yield from wrong(knob, KNOB, f"space.{name}.")
-    choices = knob.get("choices")
-    for value in choices if isinstance(choices, list) else ():
+    yield from wrong(known, KNOB, f"space.{name}.")
+    values = choices if choices else [end for end in ends if end != AUTO]
+    for value in values if isinstance(values, list) else ():
         yield from (f"space.{name}: {text}" for text in setting_faults({name: value}).values())
+    if not choices and all(map(_whole, ends)) and ends[0] > ends[1]:
+        yield f"space.{name}.low is {ends[0]}; it is at most high, {ends[1]}"
 
 
 def brief(value: Any) -> str:
