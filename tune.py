@@ -164,10 +164,10 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
                 "others are tried"
             )
         # What the user left out of the space is not the expert's to change either.
-        expert = space.nearest(search_spaces.expert(base, facts, config.numerics)[0])
-        if not lab.knows(expert):
+        by_hand = space.nearest(search_spaces.expert(base, facts, config.numerics)[0])
+        expert = by_hand if lab.knows(by_hand) else base
+        if expert is not by_hand:
             observer.note("the table does not have the expert's settings: there is no expert")
-            expert = base
 
         def refuse(settings: Settings) -> str:
             return search_spaces.refusal(settings, facts)
@@ -276,7 +276,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         look = tracker.ui_command()
         result = reports.result_of(
             found,
-            expert,
+            expert if expert is by_hand else None,
             config.objective.name,
             workload=name,
             study=study,

@@ -36,18 +36,18 @@ def outside(line: Mapping[str, Any], header: Mapping[str, Any]) -> Iterator[str]
         knob, own = header["space"].get(name), getattr(base, name)
         if value == own or (knob and _holds(knob, value)):
             continue
-        lacks = "that value" if knob else f"that knob, and the baseline {own!r}"
+        why = "no value of its knob" if knob else f"no knob, and {own!r} in the baseline"
         yield (
-            f"settings.{name} is {value!r} (PyTorch's default where the line is silent), and the "
-            f"space has not {lacks}; add it there, or take the line out"
+            f"settings.{name} is {value!r}, and in the space it is {why}; add it there, or take "
+            "the line out (what a line does not name is PyTorch's default)"
         )
 
 
 def _holds(knob: Mapping[str, Any], value: Any) -> bool:
-    """Whether a value is one of the knob's; what is `auto` holds them all."""
+    """Whether a value is one of the knob's; what is `auto`, or not known, holds them all."""
     choices, low, high = knob.get("choices"), knob.get("low"), knob.get("high")
     if choices:
-        return choices == AUTO or value in choices
-    if AUTO in (low, high):
+        return bool(choices == AUTO or value in choices)
+    if not (isinstance(low, int) and isinstance(high, int)):
         return True
-    return isinstance(value, int) and value in range(low, high + 1, knob.get("step") or 1)
+    return value in range(low, high + 1, knob.get("step") or 1)

@@ -21,9 +21,6 @@ DEPTH = 20
 
 SHOWN_CHARS = 60
 
-CHANGES = ("exact", "rounding", "precision")
-"""What a knob may do to the arithmetic."""
-
 Kind = tuple[Callable[[Any], bool], str]
 """A test of the value, and what it takes in words."""
 
@@ -57,16 +54,6 @@ def _gpus(value: Any) -> bool:
     )  # fmt: skip
 
 
-def _when(value: Any) -> bool:
-    """One condition on another setting; an empty mapping is none."""
-    if not isinstance(value, dict) or not value:
-        return bool(value == {})
-    knob, above, equals = (value.get(key) for key in ("knob", "above", "equals"))
-    if knob not in NAMES or (above is None) == (equals is None):
-        return False
-    return _whole(above) if equals is None else not setting_faults({knob: equals})
-
-
 def _name(value: Any) -> bool:
     """A study's folder is named so."""
     return (
@@ -98,8 +85,6 @@ DEVICE: Kind = (
 )
 GPUS: Kind = (_gpus, 'a list of {"name": ..., "memory_bytes": ...}')
 BOUND: Kind = (lambda v: v == AUTO or _whole(v), "a whole number")
-WHEN: Kind = (_when, 'of the form {"knob": "num_workers", "above": 0}; or "equals" and a value')
-NUMERICS: Kind = (lambda v: v in CHANGES, f"one of {', '.join(CHANGES)}")
 CHOICES: Kind = (lambda v: v == AUTO or bool(v and isinstance(v, list)), "a list of values")
 
 BLOCK = {
@@ -121,7 +106,7 @@ ROW = {
 WORKLOAD = {"function": TEXT, "args": MAPPING, "words": TEXTS, "script": MAPPING}
 KNOB = {
     "choices": CHOICES, "low": BOUND, "high": BOUND, "step": FROM_ONE, "log": SWITCH,
-    "when": WHEN, "numerics": NUMERICS,
+    "when": MAPPING, "numerics": TEXT,
 }  # fmt: skip
 FACTS = {
     "cores": FROM_ONE, "physical_cores": FROM_ONE, "memory_bytes": FROM_ONE,
@@ -160,7 +145,7 @@ def wrong(values: Mapping[str, Any], kinds: Mapping[str, Kind], at: str = "") ->
 
 
 def header_faults(line: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the values of a table's first line."""
+    """What is wrong with the values of a table's first line; more of its space conf/ finds."""
     yield from wrong(line, HEADER)
     workload = line.get("workload")
     if not isinstance(workload, dict) or not _name(workload.get("name")):
@@ -189,17 +174,13 @@ def _knob_faults(name: str, knob: Any) -> Iterator[str]:
     if name not in NAMES:
         yield f"space: unknown setting '{name}'{near(name, NAMES)}"
         return
-    known = knob if isinstance(knob, dict) else {}
-    choices, ends = known.get("choices"), [known.get("low"), known.get("high")]
-    if not choices and None in ends:
+    if not isinstance(knob, dict) or not (knob.get("choices") or "low" in knob):
         yield f"space.{name} is {brief(knob)}; it takes choices, or low and high"
         return
-    yield from wrong(known, KNOB, f"space.{name}.")
-    values = choices if choices else [end for end in ends if end != AUTO]
-    for value in values if isinstance(values, list) else ():
+    yield from wrong(knob, KNOB, f"space.{name}.")
+    choices = knob.get("choices")
+    for value in choices if isinstance(choices, list) else ():
         yield from (f"space.{name}: {text}" for text in setting_faults({name: value}).values())
-    if not choices and all(map(_whole, ends)) and ends[0] > ends[1]:
-        yield f"space.{name}.low is {ends[0]}; it is at most high, {ends[1]}"
 
 
 def brief(value: Any) -> str:

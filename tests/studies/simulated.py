@@ -7,7 +7,7 @@ the budget shares. How fast settings are, and which of them fail, is a function 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,7 @@ class SimulatedRunner:
         peak_bytes: What they take of a device at their peak, if there is one.
         gpu: What the GPU's watch says of each trial.
         n_epoch_steps: Steps in an epoch.
+        known: All that it can be asked for; None: anything.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class SimulatedRunner:
         peak_bytes: Callable[[Settings], int | None] = lambda settings: None,
         process: Callable[[Settings, random.Random], float] | None = None,
         gpu: dict[str, float] | None = None,
+        known: Sequence[Settings] | None = None,
     ) -> None:
         self._clock = clock
         self._rate = rate
@@ -103,6 +105,7 @@ class SimulatedRunner:
         self._peak_bytes = peak_bytes
         self._process = process or (lambda settings, chance: 1 + chance.gauss(0, process_noise))
         self._gpu = gpu
+        self.known = known
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
@@ -121,6 +124,7 @@ class SimulatedRunner:
             folder.mkdir(parents=True)
             raise KeyboardInterrupt
         self.ran.append(settings)
+        assert self.known is None or settings.key() in [one.key() for one in self.known]
         folder.mkdir(parents=True)
         start = self._clock.now
         events: list[dict[str, Any]] = []
