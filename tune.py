@@ -115,9 +115,11 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         # Which machine, which workload, and so: which knobs?
         observer.stage("probe", f"{name}, results in {folder}")
         earlier = studies.proven_before(folder / "frozen.yaml", observer.note)
-        machine = {**search_spaces.machine_facts(), "budget_s": budget.seconds}
+        # Nothing of this machine enters a replay: what its table does not say, nobody knows.
+        machine = {} if runner.recorded else search_spaces.machine_facts()
         told = studies.knows_facts(folder)  # and so what follows from them, by an earlier session
-        facts = studies.known_facts(folder, lambda: {**machine, **lab.facts(budget.left())})
+        allowed = {"budget_s": budget.seconds}
+        facts = studies.known_facts(folder, lambda: machine | lab.facts(budget.left()) | allowed)
         if told and not runner.recorded:  # a table's workload does not change
             now = lab.facts(budget.left(), bool(facts.get("fresh")))
             studies.same_workload(facts, now, begin_with(config))
@@ -154,9 +156,18 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         if not knobs and not config.record:
             names = list(config.search_space)
             raise UserInputError(search_spaces.nothing_left(names, dropped, config.numerics))
-        space = search_spaces.Space(knobs, base)
+        whole = search_spaces.Space(knobs, base)
+        space = whole.within(runner.known)
+        if space is not whole:
+            observer.note(
+                f"the table has {space.size} of the {whole.size} settings of its space, and no "
+                "others are tried"
+            )
         # What the user left out of the space is not the expert's to change either.
-        expert = space.nearest(search_spaces.expert(base, facts, config.numerics)[0])
+        by_hand = space.nearest(search_spaces.expert(base, facts, config.numerics)[0])
+        expert = by_hand if lab.knows(by_hand) else base
+        if expert is not by_hand:
+            observer.note("the table does not have the expert's settings: there is no expert")
 
         def refuse(settings: Settings) -> str:
             return search_spaces.refusal(settings, facts)
@@ -215,9 +226,9 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
             seed=config.seed,
             full_run=studies.Endurance(
                 **vars(config.run),
-                limits=studies.Limits.here(
-                    facts.get("memory_bytes"), objectives.device_bytes(facts)
-                ),
+                limits=studies.Limits()
+                if runner.recorded
+                else studies.Limits.here(facts.get("memory_bytes"), objectives.device_bytes(facts)),
             ),
             shares_cores=str(facts.get("device", "cpu")) == "cpu",
             own_threads=facts.get("default_intraop_threads"),
@@ -265,7 +276,7 @@ def tune(config: TuneConfig, text: str, replay: ReplayRunner | None = None) -> i
         look = tracker.ui_command()
         result = reports.result_of(
             found,
-            expert,
+            expert if expert is by_hand else None,
             config.objective.name,
             workload=name,
             study=study,

@@ -8,6 +8,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.judged import counted
+from benchmarks.peers import expert_settings
 from benchmarks.trial_overhead import quantile
 from runners.table import Table
 
@@ -29,13 +31,14 @@ def show(tables: Sequence[Table], found: Found, budgets_s: Sequence[float]) -> b
     shown = at_best_windows(found, budgets_s[-1])
     for table in tables:
         kind = "SYNTHETIC table" if table.header.get("synthetic") else "table"
-        n_settings = len({row.settings.key() for row in table.rows})
         exact = "" if table.process_noise else ", each once: no noise between processes"
-        print(f"\n{kind} {table.path.name}: {table.name}, {n_settings} settings{exact}")
+        print(f"\n{kind} {table.path.name}: {table.name}, {counted(table)}{exact}")
         heads = "".join(f"{f'regret at {s:g} s':>18}" for s in budgets_s)
         print(f"{'':16}{'seeds':>6}{'tried':>6}{'within 2 %, s':>18}{heads}")
         for arm in shown:
             print(line(arm, found[table.path, arm], len(budgets_s)))
+        if any(arm.name == "expert" for arm in shown) and expert_settings(table) is None:
+            print("it does not have the expert's settings: the baseline's stand for them")
     say_failures(found)
     print(f"\nover all tables, median time to 2 % within {budgets_s[-1]:g} s:")
     return all([of_times(found, budgets_s[-1]), of_regrets(found, budgets_s)])

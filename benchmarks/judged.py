@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from conf.recorded import tried
 from hotlap.errors import UserInputError
 from runners.table import Table
-from search_spaces import Knob, Space
+from search_spaces import Knob, Space, active
 
 
 def judging(paths: Sequence[Path]) -> list[Table]:
@@ -40,6 +41,14 @@ def judge(path: Path) -> Table:
 
 
 def space_of(table: Table) -> Space:
-    """All that was recorded, as the search space of a study."""
-    knobs = [Knob.from_mapping(name, knob) for name, knob in table.header["space"].items()]
-    return Space(knobs, table.base)
+    """The whole space of a table, as tune.py makes it."""
+    knobs = [Knob.from_mapping(name, tried(knob)) for name, knob in table.header["space"].items()]
+    return Space(active(knobs, table.header.get("facts", {}), base=table.base)[0], table.base)
+
+
+def counted(table: Table) -> str:
+    """How many settings it has, and of how many, if there are others in its space."""
+    whole = space_of(table)
+    part = whole.within(table.known)
+    of = "" if part is whole else f" of the {whole.size}"
+    return f"{part.size if of else len(table.known)}{of} settings"

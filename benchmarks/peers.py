@@ -14,15 +14,17 @@ What is decided in their favour: they pay nothing for the probe, for Optuna's ow
 proof; the baseline is their first trial; a knob that means nothing beside the others is not
 suggested (`Space.suggest`); a settings value is never paid twice, its known rate is told again;
 each is judged by the window that turned out to be its best. A failed trial is told as a rate of 0,
-so that the sampler stays away.
+so that the sampler stays away. What the table does not have is not tried by them either: in its
+place comes what is nearest to it of all that is left, as in ours.
 """
 
 from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import optuna
 
@@ -31,7 +33,7 @@ from hotlap.job import Job, Window
 from hotlap.settings import Settings
 from runners.replay import ReplayRunner
 from runners.table import Table
-from search_spaces import expert, machine_facts
+from search_spaces import expert
 
 SAMPLED = ("tpe", "gp", "random")
 SEARCHERS = (*SAMPLED, "exhaustive")
@@ -64,7 +66,7 @@ class Peer:
         self._chance = random.Random(seed)
         self._seed = seed
         self._window = Window(max_s=window_s, min_s=window_s)
-        self.space = space_of(table)
+        self.space = space_of(table).within(table.known)
         self._rates: dict[object, float] = {}
 
     @property
@@ -96,10 +98,16 @@ class Peer:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         study = optuna.create_study(direction="maximize", sampler=sampler_of(name, self._seed))
         study.enqueue_trial(self.space.params_of(self.space.base))
-        n_known, left = 0, {settings.key() for settings in self.space.grid()}
+        every = {settings.key() for settings in self.space.grid()}
+        n_known, left = 0, every
         while left := left - self._rates.keys():
             asked = study.ask()
             settings = self.space.suggest(asked)
+            if settings.key() not in every:
+                study.tell(asked, state=optuna.trial.TrialState.FAIL)  # and so nothing
+                nearest = self._nearest(asked.params, left)
+                study.enqueue_trial(self.space.params_of(nearest))
+                continue
             n_known = n_known + 1 if settings.key() in self._rates else 0
             study.tell(asked, self.measure(settings))
             if n_known >= REPEATS:
@@ -116,6 +124,12 @@ class Peer:
             self._rates[key] = run.measurement.samples_per_s if run.outcome == "ok" else 0.0
         return self._rates[key]
 
+    def _nearest(self, params: Mapping[str, Any], left: Collection[object]) -> Settings:
+        """Those of what is left, by their keys, with the fewest other values; any of several."""
+        untried = [settings for settings in self.space.grid() if settings.key() in left]
+        self._chance.shuffle(untried)
+        return min(untried, key=lambda settings: self.space.distance(settings, params))
+
 
 def sampler_of(name: str, seed: int) -> optuna.samplers.BaseSampler:
     """Optuna's sampler with its defaults; a Gaussian process knows that rates have noise."""
@@ -130,7 +144,11 @@ def sampler_of(name: str, seed: int) -> optuna.samplers.BaseSampler:
         )
 
 
-def expert_settings(table: Table) -> Settings:
-    """What the expert sets by hand, as in tune.py: the point of the space nearest to the rule's."""
-    facts = {**machine_facts(), **table.header.get("facts", {})}
-    return space_of(table).nearest(expert(table.base, facts)[0])
+def expert_settings(table: Table) -> Settings | None:
+    """What the expert sets by hand, as in tune.py: the point of the space nearest to the rule's.
+
+    None if the table does not have it.
+    """
+    by_hand = expert(table.base, table.header.get("facts", {}))[0]
+    found = space_of(table).nearest(by_hand)
+    return found if table.of(found) else None

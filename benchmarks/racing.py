@@ -33,7 +33,7 @@ from tempfile import TemporaryDirectory
 if not __package__:  # started by its path and not by -m: the clone has to be importable
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.judged import judging  # noqa: E402
+from benchmarks.judged import counted, judging  # noqa: E402
 from benchmarks.machine import UNJUDGED, count, interruptible  # noqa: E402
 from benchmarks.replay_study import Replayed, replay_study  # noqa: E402
 from benchmarks.synthetic_table import write  # noqa: E402
@@ -93,8 +93,7 @@ def report(table: Table, n_seeds: int, budget_s: float) -> bool | None:
     None where that is not judged, for want of noise.
     """
     kind = "SYNTHETIC table" if table.header.get("synthetic") else "table"
-    n_settings = len({row.settings.key() for row in table.rows})
-    print(f"\n{kind} {table.path.name}: {table.name}, {n_settings} settings, {n_seeds} seeds")
+    print(f"\n{kind} {table.path.name}: {table.name}, {counted(table)}, {n_seeds} seeds")
     walks = {arm: walked(table, arm, n_seeds) for arm in ARMS}
     print(
         f"{'the same trials':18}{'clock':>10}{'saved':>8}{'10..90 %':>16}"

@@ -17,26 +17,27 @@ from reports.result import Result
 from reports.text import times
 
 
-def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Result:
+def result_of(found: Any, expert: Settings | None, objective: str, **more: Any) -> Result:
     """The result of a study.
 
     Args:
         found: What the course has found (studies.Found).
-        expert: The expert's settings.
+        expert: The expert's settings; None if a recorded table does not have them.
         objective: Its name: throughput or run_time.
         more: The other attributes of `Result`.
     """
     proof = found.proof
     timed = objective == "run_time"
     best = proof.best_tried
+    by_hand = None if expert is None else expert.key()
     return Result(
         baseline=_arm(proof.baseline, proof, timed, found.diagnoses.get("baseline")),
         winner=_arm(best, proof, timed, found.diagnoses.get("winner")),
         expert=next(
-            (_arm(a, proof, timed) for a in proof.arms if a.settings.key() == expert.key()), None
+            (_arm(a, proof, timed) for a in proof.arms if a.settings.key() == by_hand), None
         ),
         no_expert=_no_expert(found, expert),
-        late=_late(proof, expert),
+        late=_late(proof, by_hand),
         contributions=tuple(_contribution(c, proof, timed) for c in found.contributions),
         noise=_capital(
             found.noise.sentence(
@@ -57,8 +58,10 @@ def result_of(found: Any, expert: Settings, objective: str, **more: Any) -> Resu
     )
 
 
-def _no_expert(found: Any, expert: Settings) -> str:
+def _no_expert(found: Any, expert: Settings | None) -> str:
     """Why the expert has no row of its own, a sentence; empty if it has one, or if no arm has."""
+    if expert is None:
+        return "Expert: its settings are not in the table."
     proof = found.proof
     if expert.key() == proof.baseline.settings.key():
         return "Expert: the same as the baseline here."
@@ -69,11 +72,11 @@ def _no_expert(found: Any, expert: Settings) -> str:
     return _unseen(f"The expert's settings{seen}", arm)
 
 
-def _late(proof: Any, expert: Settings) -> tuple[str, ...]:
+def _late(proof: Any, by_hand: object) -> tuple[str, ...]:
     """A sentence for each other arm that has no row, and that nothing speaks against."""
     if proof.uncompared:
         return ()
-    late = (a for a in proof.failed if not a.reasons and a.settings.key() != expert.key())
+    late = (a for a in proof.failed if not a.reasons and a.settings.key() != by_hand)
     return tuple(_unseen(arm.name.capitalize(), arm) for arm in late)
 
 

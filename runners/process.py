@@ -55,6 +55,7 @@ class ProcessRunner:
     """
 
     recorded = False
+    known = None
 
     def __init__(
         self,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from hotlap.job import Job
 from hotlap.measurement import Measurement
+from hotlap.settings import Settings
 
 Outcome = Literal["ok", "pruned", "oom", "timeout", "crash", "invalid", "diverged"]
 """How a trial ended."""
@@ -62,10 +63,14 @@ class Runner(Protocol):
     Attributes:
         recorded: True if trials are played from a table: it knows windows only, no other kinds of
             jobs.
+        known: The settings that it can answer, each once; None: whatever it is asked.
     """
 
     @property
     def recorded(self) -> bool: ...  # noqa: D102
+
+    @property
+    def known(self) -> Sequence[Settings] | None: ...  # noqa: D102
 
     def clock(self) -> float:
         """Seconds, on the clock on which trials take their time."""

@@ -83,6 +83,11 @@ class ReplayRunner:
         """Virtual seconds since the runner was made."""
         return self._now_s
 
+    @property
+    def known(self) -> tuple[Settings, ...]:
+        """The settings that the table has; of others it knows nothing."""
+        return self.table.known
+
     def run(
         self,
         job: Job,

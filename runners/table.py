@@ -73,6 +73,11 @@ class Table:
         """The baseline's settings."""
         return Settings.from_dict(self.header.get("settings", {}))
 
+    @property
+    def known(self) -> tuple[Settings, ...]:
+        """Each settings value that it has, once, in the order of the lines."""
+        return tuple(rows[0].settings for rows in self._of.values())
+
     def of(self, settings: Settings) -> list[Row]:
         """The rows of `settings`; none if they are not in the table."""
         return self._of.get(settings.key(), [])
@@ -92,8 +97,7 @@ class Table:
     @cached_property
     def best(self) -> Settings:
         """The settings of the highest true rate among those that keep the limits; else the base."""
-        every = [rows[0].settings for rows in self._of.values()]
-        return max(filter(self._keeps, every), key=self.true_rate, default=self.base)
+        return max(filter(self._keeps, self.known), key=self.true_rate, default=self.base)
 
     def regret(self, settings: Settings) -> float:
         """By which share (0..1) the true rate of `settings` stays behind the table's best.

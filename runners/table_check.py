@@ -18,6 +18,7 @@ from typing import Any
 from hotlap.settings import Settings
 from hotlap.settings import faults as setting_faults
 from runners.protocol import FAILED
+from runners.table_space import outside, resolved
 from runners.table_values import (
     BLOCK,
     DEPTH,
@@ -53,16 +54,24 @@ def lines_of(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
         return [], [f"{path}: it cannot be read ({error}); a table is a text file of JSON lines"]
     lines: list[dict[str, Any]] = []
     found: list[str] = []
-    for number, raw in enumerate(text.splitlines(), 1):
+    header: dict[str, Any] = {}  # once it is known to be right
+    # Not by splitlines: a text in a line may hold what ends a line for Unicode.
+    for number, raw in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
         line = _object(raw)
         if line is None:
             found.append(f"{path}:{number}: {_no_object(raw, text, number)}")
             continue
-        check = _header if number == 1 else _row
-        found += [f"{path}:{number}: {fault}" for fault in check(line)]
+        faults = list(_header(line) if number == 1 else _row(line))
+        if number == 1 and not faults:
+            header = line
+        elif header and not faults:
+            faults = list(outside(line, header))
+        found += [f"{path}:{number}: {fault}" for fault in faults]
         lines.append(line)
     if not found:
         found += [f"{path}: {fault}" for fault in _whole(lines)]
+    if not found:
+        header["space"] = resolved(lines)
     return lines, found
 
 
@@ -87,7 +96,7 @@ def _object(raw: str) -> dict[str, Any] | None:
 
 
 def _no_object(raw: str, text: str, number: int) -> str:
-    if number == len(text.splitlines()) and not text.endswith("\n"):
+    if number > text.count("\n"):
         return (
             "the line is cut off, as a killed recorder leaves it; delete it, or go on with the "
             "same record= command, which drops it"

@@ -9,7 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from hotlap.settings import NAMES, near
 from hotlap.settings import faults as setting_faults
+from runners.table_space import AUTO
 
 LEAST, MOST = 1e-9, 1e18
 """A nanosecond, and more bytes than a machine has: within them no rate leaves a float's range."""
@@ -82,8 +84,8 @@ DEVICE: Kind = (
     "cpu, cuda, or cuda: and its number",
 )
 GPUS: Kind = (_gpus, 'a list of {"name": ..., "memory_bytes": ...}')
-BOUND: Kind = (lambda v: v == "auto" or _whole(v), "a whole number")
-CHOICES: Kind = (lambda v: v == "auto" or bool(v and isinstance(v, list)), "a list of values")
+BOUND: Kind = (lambda v: v == AUTO or _whole(v), "a whole number")
+CHOICES: Kind = (lambda v: v == AUTO or bool(v and isinstance(v, list)), "a list of values")
 
 BLOCK = {
     "other_cpu_share": NUMBER, "loss": LOSS, "n_ready": WHOLE, "at_step": WHOLE,
@@ -144,7 +146,7 @@ def wrong(values: Mapping[str, Any], kinds: Mapping[str, Kind], at: str = "") ->
 
 
 def header_faults(line: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the values of a table's first line."""
+    """What is wrong with the values of a table's first line; more of its space conf/ finds."""
     yield from wrong(line, HEADER)
     workload = line.get("workload")
     if not isinstance(workload, dict) or not _name(workload.get("name")):
@@ -170,6 +172,9 @@ def header_faults(line: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _knob_faults(name: str, knob: Any) -> Iterator[str]:
+    if name not in NAMES:
+        yield f"space: unknown setting '{name}'{near(name, NAMES)}"
+        return
     if not isinstance(knob, dict) or not (knob.get("choices") or "low" in knob):
         yield f"space.{name} is {brief(knob)}; it takes choices, or low and high"
         return

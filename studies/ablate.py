@@ -21,7 +21,7 @@ looked at once beside the whole, and if it is slower by more than the rounds' ow
 has gone is put back: the likeliest with which it is not. What is left then is an arm of the confirm
 rounds beside the whole it comes from, and wins if it is not proven slower (studies/confirm.py).
 That is why this stage comes before the proof: what is frozen is exactly what was proven, and one
-proof is enough.
+proof is enough. What a recorded table does not have is put back by nobody, and stays.
 
 This is one step of backward elimination (Kohavi and John, "Wrappers for feature subset selection",
 1997) with the verification that it needs.
@@ -38,6 +38,7 @@ from typing import Any
 from hotlap.measurement import Rate
 from hotlap.settings import NEEDS_WORKERS, Settings
 from studies.arm import Arm, shared_error
+from studies.lab import Lab
 from studies.power import Power, expected_gain
 from studies.rounds import NARROW, Rounds
 
@@ -130,6 +131,10 @@ def ablate(
     groups = _groups(whole, baseline, likely)
     if len(groups) < 2:
         return Ablation(whole, whole)
+    unseen = [group.names for group in groups if not lab.knows(group.settings)]
+    groups = [group for group in groups if lab.knows(group.settings)]
+    if not groups:
+        return Ablation(whole, whole, note=_not_in_the_table(unseen))
     if rounds.max_rounds < FEW_ROUNDS:
         note = f"{rounds.max_rounds} rounds are too few to say what each setting brings"
         return Ablation(whole, whole, note=note)
@@ -138,6 +143,7 @@ def ablate(
     told = [g for g in groups if not set(likely[:n_told]).isdisjoint(g.names)]
     first = groups[: len(told)] if 0 < len(told) < len(groups) else groups[:1]
     options = {n: _merged(groups, n, first, whole, baseline) for n in range(1, len(groups) + 1)}
+    options = {n: some for n, some in options.items() if all(lab.knows(g.settings) for g in some)}
     fitting = _fitting(rounds, trial_s, whole, options)
     if not fitting:
         return Ablation(whole, whole, note="there was no time to try the settings one by one")
@@ -148,7 +154,7 @@ def ablate(
     most_rounds = min(rounds.max_rounds, max(MAX_ROUNDS, needed[n]))
     rounds = replace(rounds, max_rounds=most_rounds, kept_s=(n > 1) * 2 * trial_s)
     note = ""
-    if n == 1:
+    if n == 1 < len(groups):
         names = " + ".join(name for group in first for name in group.names)
         note = f"there was time to put back all but {names} together, the likeliest to pay"
     groups = options[n]
@@ -166,10 +172,14 @@ def ablate(
         note = f"{rounds_done} fitted into the time, too few to say what each setting brings"
         return Ablation(whole, whole, note=note)
     found = _worth_keeping([_contribution(group, arm) for group in groups])
+    found = _known_without(lab, found, baseline)
     found = _with_one_put_back(rounds, found, [group.names for group in groups], baseline)
+    if unseen:
+        note = f"{note}; {_not_in_the_table(unseen)}".removeprefix("; ")
     if not note and not any(c.kept for c in found):
         # Each could go as long as the others stay: what seems to bring most stays.
         found[0] = replace(found[0], kept=True, reason="nothing else would be left")
+        found = _known_without(lab, found, baseline)
     left = without([name for c in found if not c.kept for name in c.settings], whole, baseline)
     return Ablation(whole, left, tuple(found), note)
 
@@ -264,7 +274,9 @@ def _with_one_put_back(
         """Whether the whole is, without these; None where there is no time to see it."""
         if len(some) == 1:  # its own rounds have told
             return _expected_gain(some[0]) > -less
-        left = without([name for c in some for name in c.settings], whole.settings, baseline)
+        left = _left(some, baseline)
+        if not rounds.lab.knows(left):  # and so it cannot be proven either
+            return True
         arms = [
             Arm("all", whole.settings, sign=whole.sign),
             Arm("what is left", left, sign=whole.sign),
@@ -283,6 +295,25 @@ def _with_one_put_back(
             again = replace(one, kept=True, reason=f"needed: without it and {names} it was slower")
             return [again if c is one else c for c in found]
     return found
+
+
+def _known_without(lab: Lab, found: list[Contribution], baseline: Settings) -> list[Contribution]:
+    """The contributions, the most useful ones kept until what is left can be tried."""
+    while (dropped := [c for c in found if not c.kept]) and not lab.knows(_left(dropped, baseline)):
+        again = replace(dropped[0], kept=True, reason="the table does not have the rest")
+        found = [again if c is dropped[0] else c for c in found]
+    return found
+
+
+def _left(dropped: Sequence[Contribution], baseline: Settings) -> Settings:
+    """What is left of the whole without them."""
+    names = [name for c in dropped for name in c.settings]
+    return without(names, dropped[0].whole.settings, baseline)
+
+
+def _not_in_the_table(unseen: Sequence[tuple[str, ...]]) -> str:
+    names = ", ".join(" + ".join(names) for names in unseen)
+    return f"what {names} brings is not known: the table does not have the best settings without it"
 
 
 def _noise(found: Sequence[Contribution]) -> float | None:
@@ -308,7 +339,7 @@ def _merged(
     groups: list[_Group], n: int, first: Sequence[_Group], whole: Settings, baseline: Settings
 ) -> list[_Group]:
     """At most `n` groups: the last ones become one; a single one is all but the `first`."""
-    if n == 1:
+    if n == 1 < len(groups):
         groups = groups[len(first) :]
     if len(groups) <= n:
         return groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,15 @@ class Lab:
         trial = Trial(number, kind, settings, run, 0.0)
         self._observer.trial_ended(trial)
         return trial
+
+    def knows(self, settings: Settings) -> bool:
+        """Whether these can be tried at all: a recorded table may not have them."""
+        return self._known is None or settings.key() in self._known
+
+    @cached_property
+    def _known(self) -> set[object] | None:
+        known = self._runner.known
+        return None if known is None else {settings.key() for settings in known}
 
     def stage(self, name: str, detail: str = "") -> None:
         """A stage begins; it is shown as soon as something runs in it, or else never."""

@@ -23,7 +23,8 @@ LOOKED = 1000
 millions, and each takes some time to make."""
 
 SMALL = 500
-"""In a space of at most so many settings all that is left is looked at instead."""
+"""In a space of at most so many settings all that is left is looked at instead. So it is where only
+some of a space can be tried: what is drawn from all of it would be none of them."""
 
 
 class Told(NamedTuple):
@@ -155,7 +156,7 @@ class Proposals:
         self, params: Mapping[str, Any], is_left: Callable[[Settings], bool]
     ) -> Settings | None:
         """Settings that differ from `params` in as few knobs as is soon found."""
-        if self._space.size <= SMALL:
+        if self._space.size <= SMALL or self._space.known is not None:
             return self._nearest(params, is_left)
         names = list(params)
         for draw in range(DRAWS):
@@ -171,11 +172,7 @@ class Proposals:
     def _nearest(
         self, params: Mapping[str, Any], is_left: Callable[[Settings], bool]
     ) -> Settings | None:
-        """Of all that are left those with the fewest other values; any of several."""
+        """Of those left, of so many at the most, one with the fewest other values."""
         left = list(filter(is_left, self._space.grid()))
         self._random.shuffle(left)
-        return min(left, key=lambda s: self._distance(s, params), default=None)
-
-    def _distance(self, settings: Settings, params: Mapping[str, Any]) -> int:
-        theirs = self._space.params_of(settings)
-        return sum(theirs.get(name) != params.get(name) for name in {**theirs, **params})
+        return min(left[:LOOKED], key=lambda s: self._space.distance(s, params), default=None)

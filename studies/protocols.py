@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -14,7 +14,14 @@ from runners.protocol import Run
 
 
 class Space(Protocol):
-    """A search space whose knobs are active on this machine."""
+    """A search space whose knobs are active on this machine.
+
+    Attributes:
+        known: All of its settings that can be tried, where others cannot; None where all can.
+    """
+
+    @property
+    def known(self) -> Sequence[Settings] | None: ...  # noqa: D102
 
     def suggest(self, trial: optuna.trial.BaseTrial) -> Settings:
         """Settings with the trial's suggestions over the base."""
@@ -34,6 +41,9 @@ class Space(Protocol):
 
     def neighbours(self, settings: Settings) -> Iterator[tuple[str, Any, Settings]]:
         """Settings that differ in one knob: its name, its value there, the settings."""
+
+    def distance(self, settings: Settings, params: Mapping[str, Any]) -> int:
+        """In how many parameters the settings differ from those of others."""
 
 
 class Objective(Protocol):

@@ -125,7 +125,8 @@ class Prover:
         elif ablation and not ablation.contributions:
             told = self._telling(ablation.whole, base, descent.order, noise)
             rest = [name for name in differing(ablation.whole, base) if name not in told]
-            arms[f"{whole} with less"] = without(rest, ablation.whole, base)
+            less = without(rest, ablation.whole, base)
+            arms |= {f"{whole} with less": less} if self._lab.knows(less) else {}
         arms |= {"expert": expert, **best}
         self._expect(arms.values())
         rounds = replace(self._rounds("confirm", self._budget.left), noise=noise)

@@ -31,6 +31,9 @@ UNFINISHED = "unfinished"
 
 SPENT = "the time for searching is spent"
 
+ALL_TRIED = "every settings value of the space has been tried"
+ALL_KNOWN_TRIED = "every settings value that the table has was tried"
+
 ARMS_ANYWAY = ("baseline", "expert")
 """Kinds of trials whose settings take part in the proof however they did in the search."""
 
@@ -165,7 +168,7 @@ class Search:
 
     def likeliest(self, guide: Callable[[Settings], Settings | None]) -> Settings | None:
         """What the guide would try first beside the baseline and can be tried; None if nothing."""
-        return self._guided(guide, lambda settings: not self._refuse(settings))
+        return self._guided(guide, lambda one: self._lab.knows(one) and not self._refuse(one))
 
     def rate_of(self, settings: Settings) -> float | None:
         """Samples per second of that trial, any session's; None if there was none."""
@@ -233,7 +236,7 @@ class Search:
                 return SPENT
             if (proposal := self._next(waiting, dear, guide)) is None:
                 if self._proposals.are_exhausted:
-                    return "every settings value of the space has been tried"
+                    return ALL_TRIED if self._space.known is None else ALL_KNOWN_TRIED
                 return SPENT  # for whatever is left
             settings, asked = proposal
             if reason := self._refuse(settings):
@@ -271,7 +274,9 @@ class Search:
         return self._budget.left(self._keep) <= self._lab.typical_s()
 
     def _fits(self, settings: Settings) -> bool:
-        """Whether a trial of these settings is expected to end within the time it would have."""
+        """Whether these can be tried, and are expected to end within the time they would have."""
+        if not self._lab.knows(settings):
+            return False
         most_s = self._pace.most_s(settings, self._budget.left(self._keep))
         return self._pace.expected_s(settings) < most_s
 

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from benchmarks.judged import space_of
 from benchmarks.machine import interruptible
 from benchmarks.record_tables import TABLES, command, packed
 from benchmarks.synthetic_table import write
@@ -33,9 +35,28 @@ def test_each_command_is_right(name, tmp_path, monkeypatch, capsys):
     assert (config.record_repeats, config.n_trials) == (2, 5)
 
 
+@cache
+def kept(name):
+    return Table.read(ROOT / "benchmarks" / "tables" / f"{name}.jsonl.gz")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_kept_table_has_all_of_a_space_of_64_settings_that_differ_in_truth(name):
+    """Not counting twice what has two names: PyTorch's own number of threads, or its own kernel."""
+    table, space = kept(name), space_of(kept(name))
+    assert {s.key() for s in space.grid()} == {s.key() for s in table.known}
+    assert space.within(table.known) is space
+    own = {
+        ("intraop_threads", None): table.header["facts"]["default_intraop_threads"],
+        ("optimizer_kernel", "default"): "for_loop",  # on a CPU
+    }
+    in_truth = {tuple((n, own.get((n, v), v)) for n, v in s.key()) for s in table.known}
+    assert len(in_truth) >= 64
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_in_a_kept_table_no_servers_start_passes_for_a_trials_own_time(name):
-    table = Table.read(ROOT / "benchmarks" / "tables" / f"{name}.jsonl.gz")
+    table = kept(name)
     launches_s = [row.seconds("overhead_s") - table.served_s(row) for row in table.rows]
     assert max(launches_s) < 0.1 * table.server_start_s
 

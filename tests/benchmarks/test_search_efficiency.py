@@ -102,6 +102,7 @@ def test_a_fresh_process_pays_for_its_interpreter_each_time(tmp_path):
     clocks = []
     for start_s in (0.0, 4.0):
         made = list(lines(knobs=("memory_format",)))
+        made[0]["space"]["intraop_threads"] = {"choices": [None, 2]}
         for settings in (None, 2):  # beside rows of running servers, one that had to wait
             made.append({**made[-1], "settings": Settings(intraop_threads=settings).to_dict()})
         made[-1] |= {"new_environment": True, "overhead_s": made[-2]["overhead_s"] + start_s}
@@ -200,7 +201,7 @@ def test_a_table_of_one_line_and_one_without_the_experts_settings_are_judged(tmp
     path.write_text(f"{json.dumps(header)}\n{json.dumps(rows[0])}\n")
     words = [str(path), "--seeds", "1", "--windows-s", "2", "--arms", "ours", "random"]
     assert search_efficiency.main([*words, "exhaustive", "expert"]) in (0, 1)
-    assert "1 settings" in capsys.readouterr().out
+    assert "1 of the 2 settings" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

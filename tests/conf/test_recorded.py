@@ -125,7 +125,8 @@ def test_a_mistake_in_a_tables_space_is_looked_for_in_the_table(ask, table, knob
     first, _, rest = table.read_text().partition("\n")
     header = json.loads(first)
     header["space"]["num_workers"] = knob
-    table.write_text(json.dumps(header) + "\n" + rest)
+    baseline, _, _ = rest.partition("\n")
+    table.write_text(f"{json.dumps(header)}\n{baseline}\n")  # others lie outside of such a space
     ran = ask("runner=replay", "runner.table=table.jsonl")
     assert ran.code == 2 and ran.err.startswith("1 mistake "), ran.err
     assert says in ran.err and f"    where: {table}:1\n" in ran.err

@@ -15,7 +15,7 @@ from runners.table_check import header_of, lines_of, main
 HEADER = {
     "table": 1,
     "workload": {"name": "mine"},
-    "space": {"num_workers": {"choices": [0, 2]}},
+    "space": {"num_workers": {"choices": list(range(10))}},
 }
 
 
@@ -147,6 +147,9 @@ def test_process_noise_is_what_repeats_show(written):
         (row(warmup_blocks=[block(9, data_wait_s=3)]), "warmup_blocks[0] has data_wait_s 3"),
         (row(startup_s=-1), "startup_s is -1; it is a number of seconds from 0"),
         (row(blocks=[block(9) | {"seconds": float("nan")}]), "blocks[0] has seconds nan"),
+        (row(workers=77), "num_workers is 77, and in the space it is no value of its knob; add"),
+        ({**row(), "settings": {"amp": "bf16"}}, "it is no knob, and 'none' in the baseline; add"),
+        (row(wall_s=float("nan")), "wall_s is nan; it is a number of seconds from 0"),
         ([1, 2], "no JSON object: '[1, 2]'"),
         (row(startup_s=10**400), "startup_s is 1000"),
         (row(lost_share="a"), "lost_share is 'a'; it is a number from 0"),
@@ -200,6 +203,7 @@ def test_the_checker_names_file_and_line_of_what_is_wrong(written, line, says, c
         ({**HEADER, "space": {"amp": {"choices": [[1]]}}}, "space.amp: amp is [1]; it takes one"),
         ({**HEADER, "space": {"apm": {"choices": [1]}}}, "unknown setting 'apm'; did you mean"),
         ({**HEADER, "space": {"num_workers": {"low": 0, "high": 10**30}}}, "num_workers.high is"),
+        ({**HEADER, "space": {"apm": {"choices": "auto"}}}, "unknown setting 'apm'; did you mean"),
         ({**HEADER, "facts": {"cores": "x"}}, "facts.cores is 'x'; it is a whole number from 1"),
         ({**HEADER, "facts": {"cores": None}}, "facts.cores is None"),
         ({**HEADER, "facts": {"device": "cuda:x"}}, "facts.device is 'cuda:x'; it is cpu, cuda"),
@@ -270,3 +274,38 @@ def test_a_pass_in_which_the_machine_was_slower_is_no_noise(written):
 def test_of_a_few_repeats_no_pace_is_told(written):
     table = Table.read(written(HEADER, row(), row(workers=2), row(50.0), row(80.0, workers=2)))
     assert table.paces == (1.0, 1.0)
+
+
+def test_a_text_in_a_line_may_hold_what_ends_lines_elsewhere(tmp_path):
+    path = tmp_path / "table.jsonl"
+    lines = [HEADER, row(), row(outcome="crash", reason="one\u2028two\x85three")]
+    texts = [json.dumps(line, ensure_ascii=False) for line in lines]
+    for ends in ("\n", "\r\n"):
+        path.write_bytes("".join(text + ends for text in texts).encode())
+        assert lines_of(path) == (lines, [])
+    path.write_bytes("\n".join(texts).encode())
+    assert lines_of(path) == (lines, [])
+
+
+def test_auto_stands_for_what_the_lines_have_and_not_for_this_machine(written):
+    when = {"knob": "num_workers", "above": 0}
+    space = {
+        "num_workers": {"low": 0, "high": "auto"},
+        "prefetch_factor": {"choices": "auto", "when": when},
+        "intraop_threads": {"choices": "auto"},
+    }
+    others = [
+        {"num_workers": 3, "prefetch_factor": 8, "intraop_threads": 2},
+        {"num_workers": 1, "prefetch_factor": 2},
+    ]
+    rows = [row(), *({**row(), "settings": settings} for settings in others)]
+    (header, *_), faults = lines_of(written({**HEADER, "space": space}, *rows))
+    assert not faults
+    assert header["space"] == {
+        "num_workers": {"choices": [0, 1, 3]},
+        "prefetch_factor": {"choices": [2, 8], "when": when},
+        "intraop_threads": {"choices": [None, 2]},
+    }
+    assert lines_of(written({**HEADER, "space": space}, row()))[0][0]["space"][
+        "prefetch_factor"
+    ] == {"choices": [2], "when": when}

@@ -119,3 +119,13 @@ def test_the_nearest_point_leaves_alone_what_the_user_left_out():
     )
     wanted = Settings(num_workers=8, pin_memory=True, amp="bf16", optimizer_kernel="fused")
     assert space.nearest(wanted) == Settings(num_workers=4, optimizer_kernel="foreach")
+
+
+def test_a_space_within_what_is_known_has_nothing_else():
+    space = Space(LOADER, Settings())
+    every = list(space.grid())
+    assert space.within(None) is space and space.within([*every, Settings(amp="bf16")]) is space
+    part = space.within([every[1], Settings(amp="bf16"), every[0]])
+    assert list(part.grid()) == [every[1], every[0]] and part.size == 2
+    assert [settings for _, _, settings in part.neighbours(every[1])] == [every[0]]
+    assert len(list(space.neighbours(every[1]))) == 3

@@ -73,7 +73,8 @@ class Replay:
         objective = objective or Throughput()
         self.lab = Lab(self.runner, job, folder, objective, self.seen)
         self.base = base
-        self.space = Space([Knob.from_mapping(n, k) for n, k in knobs.items()], base)
+        space = Space([Knob.from_mapping(n, k) for n, k in knobs.items()], base)
+        self.space = space.within(self.runner.known)
         self.ledger = Ledger(
             folder,
             "study",

@@ -7,7 +7,7 @@ the budget shares. How fast settings are, and which of them fail, is a function 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,7 @@ class SimulatedRunner:
         gpu: What the GPU's watch says of each trial.
         n_epoch_steps: Steps in an epoch.
         pace_known: Whether their loader's pace is known.
+        known: All that it can be asked for; None: anything.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class SimulatedRunner:
         process: Callable[[Settings, random.Random], float] | None = None,
         gpu: dict[str, float] | None = None,
         pace_known: Callable[[Settings], bool] = lambda settings: True,
+        known: Sequence[Settings] | None = None,
     ) -> None:
         self._clock = clock
         self._rate = rate
@@ -106,6 +108,7 @@ class SimulatedRunner:
         self._process = process or (lambda settings, chance: 1 + chance.gauss(0, process_noise))
         self._gpu = gpu
         self._pace_known = pace_known
+        self.known = known
         self.ran: list[Settings] = []
 
     def clock(self) -> float:
@@ -124,6 +127,7 @@ class SimulatedRunner:
             folder.mkdir(parents=True)
             raise KeyboardInterrupt
         self.ran.append(settings)
+        assert self.known is None or settings.key() in [one.key() for one in self.known]
         folder.mkdir(parents=True)
         start = self._clock.now
         events: list[dict[str, Any]] = []

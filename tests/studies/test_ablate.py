@@ -113,6 +113,28 @@ def test_of_two_that_do_the_same_work_one_stays_and_brings_no_useless_ones(tmp_p
     assert sum(set(one.changed()) in either for one in left) >= 9
 
 
+def test_what_cannot_be_put_back_stays_and_that_is_said(tmp_path):
+    whole = Settings(num_workers=4, pin_memory=True, memory_format="channels_last")
+    slow, less = replace(whole, num_workers=0), replace(whole, pin_memory=False)
+    ablation, _ = taken_apart(tmp_path, workers_only, whole, known=[BASE, whole, slow, less])
+    assert ablation.left == less
+    assert {c.settings for c in ablation.contributions} == {("num_workers",), ("pin_memory",)}
+    assert ablation.note.startswith("what memory_format brings is not known: the table does not")
+    ablation, _ = taken_apart(tmp_path, workers_only, whole, known=[BASE, whole, less])
+    assert ablation.left == less and ablation.note.startswith("what num_workers, memory_format")
+    ablation, _ = taken_apart(tmp_path, workers_only, whole, known=[BASE, whole])
+    assert ablation.left == whole and not ablation.contributions
+    assert "num_workers, memory_format, pin_memory" in ablation.note
+
+
+def test_no_more_is_dropped_than_leaves_what_can_be_proven(tmp_path):
+    whole = Settings(num_workers=4, pin_memory=True, cudnn_benchmark=True)
+    one_less = [without([name], whole, BASE) for name in differing(whole, BASE)]
+    ablation, _ = taken_apart(tmp_path, workers_only, whole, known=[BASE, whole, *one_less])
+    assert ablation.left in one_less and ablation.left.num_workers == 4
+    assert not ablation.note and len(ablation.contributions) == 3
+
+
 def test_what_fails_without_a_setting_keeps_it(tmp_path):
     whole = Settings(num_workers=4, pin_memory=True)
     ablation, _ = taken_apart(

@@ -50,6 +50,15 @@ def test_a_value_that_was_tried_is_not_tried_again_from_a_new_incumbent():
     assert len(found) == len({tuple(f.items()) for f in found})
 
 
+def test_a_value_that_only_a_later_incumbent_can_have_is_not_lost_before():
+    """The table has two workers beside channels_last alone."""
+    layout = {"memory_format": "channels_last"}
+    known = [{}, {"num_workers": 1}, layout, {"num_workers": 2, **layout}]
+    space = Space(KNOBS, Settings()).within(map(Settings.from_dict, known))
+    found = walk(Descent(space, 0.5), lambda s: s.memory_format == "channels_last")
+    assert found == known[1:]
+
+
 LOADS = {"num_workers": 2, "persistent_workers": True}
 COMPUTES = {"memory_format": "channels_last", "optimizer_kernel": "fused"}
 SIDES = [

@@ -7,7 +7,11 @@ from runners.table_writer import TableWriter
 from studies import record
 
 SPACE = {name: KNOBS[name] for name in ("num_workers", "prefetch_factor")}
-HEADER = {"workload": {"name": "simulated"}, "space": SPACE}
+# The expert's pin_memory lies outside of what is searched.
+HEADER = {
+    "workload": {"name": "simulated"},
+    "space": {**SPACE, "pin_memory": KNOBS["pin_memory"]},
+}
 
 
 @pytest.fixture

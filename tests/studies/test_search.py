@@ -40,6 +40,21 @@ def test_every_sampler_searches_a_whole_space_once_and_says_that_it_is_exhausted
     assert len(keys) == len(set(keys)) == len(list(session.space.grid())) + 1
 
 
+@pytest.mark.parametrize("sampler", NAMES)
+def test_where_only_a_part_of_the_space_can_be_tried_nothing_else_is_proposed(replay, sampler):
+    known = [
+        BASE,
+        Settings(num_workers=1),
+        Settings(num_workers=4, prefetch_factor=8, pin_memory=True),
+        Settings(num_workers=2, prefetch_factor=4, memory_format="channels_last"),
+    ]
+    session = replay(rate, sampler=sampler, budget_s=1e6, known=known)
+    assert session.space.size == 4
+    assert session.searched() == "every settings value that the table has was tried"
+    ran = [settings.key() for settings in session.runner.ran]
+    assert len(ran) == 4 and set(ran) == {settings.key() for settings in known}
+
+
 @pytest.mark.parametrize("sampler", ["tpe", "random", "brute_force"])
 def test_a_search_finds_the_best_settings_of_forty(replay, sampler):
     session = replay(rate, sampler=sampler, budget_s=1e6)
