@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from hotlap.settings import Settings
 from search_spaces.knob import Knob, Value
@@ -54,9 +55,9 @@ class Space:
         """The parameters that would suggest `settings`, or a near point of the space."""
         return params_of(settings, self.knobs)
 
-    def nearest(self, settings: Settings) -> Settings:
-        """The point of the space that lies nearest: what the user left out stays as it is."""
-        return nearest(settings, self.knobs, self.base)
+    def nearest(self, settings: Settings, /, **changes: Any) -> Settings:
+        """The point nearest to `settings` with these changes: what the user left out stays."""
+        return nearest(replace(settings, **changes), self.knobs, self.base)
 
     def grid(self) -> Iterator[Settings]:
         """All settings there are."""

@@ -8,6 +8,7 @@ from studies.budget import Budget
 from studies.confirm import Confirmed, confirm
 from studies.course import Course
 from studies.descent import Descent
+from studies.descent_sampler import DescentSampler
 from studies.diagnosis import Diagnosis, diagnose
 from studies.endurance import Endurance
 from studies.facts import known_facts, knows_facts
@@ -24,6 +25,7 @@ from studies.noise import Noise, Repeat
 from studies.offer import offer
 from studies.plan import Plan
 from studies.prover import PROVE
+from studies.racing import RacingPruner
 from studies.recorder import record
 from studies.reuse import Known, Reuse
 from studies.rounds import Rounds
@@ -42,6 +44,7 @@ __all__ = [
     "Contribution",
     "Course",
     "Descent",
+    "DescentSampler",
     "Endurance",
     "Found",
     "Gate",
@@ -51,6 +54,7 @@ __all__ = [
     "Ledger",
     "Noise",
     "Plan",
+    "RacingPruner",
     "Repeat",
     "Reuse",
     "Rounds",

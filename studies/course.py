@@ -205,7 +205,9 @@ class Course:
         elif known.hit is None and known.sentence and begins:
             self._observer.note(known.sentence)
 
-    def _descent(self, base: Settings, expert: Settings, diagnosis: Diagnosis | None) -> Descent:
+    def _descent(
+        self, base: Settings, expert: Settings, diagnosis: Diagnosis | None
+    ) -> Descent[Settings]:
         waits = _waits(self._search.waits_of(base), diagnosis)
         return Descent(
             self._space,

@@ -37,11 +37,14 @@ binds is tried as a whole, too, once for each side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from hotlap.settings import Settings
-from studies.protocols import Space
+
+P = TypeVar("P")
+"""A point of the space, whose attributes are the knobs' values: Settings, in a study of tune.py."""
 
 LOADER = (
     "num_workers",
@@ -105,8 +108,39 @@ ORDERED = 3
 """A knob of so many numbers or more is climbed; of two there is no way between."""
 
 
-class Descent:
+class Around(Protocol[P]):
+    """What descent needs of a space (studies/descent_sampler.py makes one of a study's trials)."""
+
+    def neighbours(self, settings: P, /) -> Iterator[tuple[str, Any, P]]:
+        """Points that differ in one knob: its name, its value there, the point."""
+
+    def nearest(self, settings: P, /, **changes: Any) -> P:
+        """The point that lies nearest to `settings` with these changes."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Which knobs belong to which side of the pipeline, each in the order in which they are tried.
+
+    Attributes:
+        loader: Those that bring the data.
+        compute: Those of the model.
+        on_device: Those of the model that are tried where it computes on a device of its own and
+            no data hold it back.
+    """
+
+    loader: tuple[str, ...]
+    compute: tuple[str, ...]
+    on_device: tuple[str, ...]
+
+
+TRAINING = Sides(LOADER, COMPUTE, ON_DEVICE)
+
+
+class Descent(Generic[P]):
     """Proposes one-knob changes of the incumbent.
+
+    All that changes in it is replaced as a whole, so a shallow copy goes its own way from there.
 
     Args:
         space: The active search space.
@@ -120,6 +154,7 @@ class Descent:
             knows: then all others are taken for fewer.
         busy_of: The share of its time (0..1) that the device computed with settings that were
             tried; None where it is not known, as on a CPU.
+        sides: Which knobs bring the data, and which are the model's.
 
     Attributes:
         order: Names of the knobs, the most likely to pay over the baseline first.
@@ -127,21 +162,23 @@ class Descent:
 
     def __init__(
         self,
-        space: Space,
+        space: Around[P],
         data_wait_share: float,
-        waits_of: Callable[[Settings], float | None] = lambda settings: None,
+        waits_of: Callable[[P], float | None] = lambda settings: None,
         shares_cores: bool = False,
-        baseline: Settings | None = None,
-        expert: Settings | None = None,
+        baseline: P | None = None,
+        expert: P | None = None,
         own_threads: int | None = None,
-        busy_of: Callable[[Settings], float | None] = lambda settings: None,
+        busy_of: Callable[[P], float | None] = lambda settings: None,
+        sides: Sides = TRAINING,
     ) -> None:
         self._space = space
+        self._sides = sides
         # Its values come last where the expert's are sure to help. On a CPU one may well do harm.
-        self._back = None if shares_cores else baseline or Settings()
+        self._back: object = None if shares_cores else baseline or Settings()
         self._baseline = baseline
         self._expert = expert
-        self._sides: set[tuple[str, ...]] = set()  # those of the expert's that were tried
+        self._parts: frozenset[tuple[str, ...]] = frozenset()  # sides of it that were tried
         self._layout = ""  # the last incumbent's
         self._shares_cores = shares_cores
         self._share = data_wait_share
@@ -149,18 +186,19 @@ class Descent:
         self._own_threads = math.inf if own_threads is None else own_threads
         self._busy_of = busy_of
         self.order: tuple[str, ...] = self._order(data_wait_share)
-        self._tried: set[tuple[str, object]] = set()
-        self._with_passive: set[object] = set()  # worker counts that were tried with it
+        self._tried: frozenset[tuple[str, object]] = frozenset()
+        self._with_passive: frozenset[object] = frozenset()  # worker counts tried with it
 
-    def propose(self, incumbent: Settings) -> Settings | None:
+    def propose(self, incumbent: P) -> P | None:
         """The next settings to try beside `incumbent`; None when every value had its turn."""
         waits = self._waits_of(incumbent)
         waits = self._share if waits is None else waits
         if (side := self._binding_side_of(incumbent, waits)) is not None:
             return side
-        if incumbent.memory_format != self._layout:  # other kernels: a lower precision may win now
-            self._layout = incumbent.memory_format
-            self._tried = {pair for pair in self._tried if pair[0] != "amp"}
+        layout = getattr(incumbent, "memory_format", "")
+        if layout != self._layout:  # other kernels: a lower precision may win now
+            self._layout = layout
+            self._tried = frozenset(pair for pair in self._tried if pair[0] != "amp")
         busy = self._busy_of(incumbent)
         idle = waits < WAITS and busy is not None and busy < IDLE
         order = self._order(waits, idle)
@@ -178,7 +216,7 @@ class Descent:
             return None
         mode = self._first_mode(idle, [v for n, v, _ in near if n == "compile_mode"])
 
-        def turn(item: tuple[str, object, Settings]) -> tuple[bool, bool, int]:
+        def turn(item: tuple[str, object, P]) -> tuple[bool, bool, int]:
             name, value, _ = item
             has_turn = name != "compile_mode" or value == mode
             rank = order.index(name) if has_turn else len(order)
@@ -186,42 +224,53 @@ class Descent:
 
         name, value, settings = min(near, key=turn)
         if name == "num_workers" and value and waits >= WAITS and self._shares_cores:
-            passive = self._space.nearest(replace(settings, omp_wait_policy="passive"))
+            passive = self._space.nearest(settings, omp_wait_policy="passive")
             if passive != settings and value not in self._with_passive:
-                self._with_passive.add(value)
+                self._with_passive |= {value}
                 return passive
         # The trial compares two values of the knob: neither needs another turn.
         self._tried |= {(name, value), (name, getattr(incumbent, name))}
         return settings
 
-    def _binding_side_of(self, incumbent: Settings, waits: float) -> Settings | None:
+    def _binding_side_of(self, incumbent: P, waits: float) -> P | None:
         """The side that binds alone, of an incumbent that changes both, or of such an expert."""
-        baseline, expert = self._baseline, self._expert
+        baseline, expert, sides = self._baseline, self._expert, self._sides
         if baseline is None:
             return None
-        changed = _changed(incumbent, baseline)
-        if _both_sides(changed):
+        changed = self._changed(incumbent, baseline)
+        if self._both_sides(changed):
             self._baseline = None  # once: what comes later has come by trials of its own
             bound = self._share >= WAITS
             if bound != (waits >= WAITS) and not self._shares_cores:
                 return None
-            other = changed.intersection(COMPUTE if bound else LOADER)
-            return self._space.nearest(_with(incumbent, baseline, other))
-        side = LOADER if waits >= WAITS else COMPUTE
-        if expert is None or side in self._sides or not _both_sides(_changed(expert, baseline)):
+            other = changed.intersection(sides.compute if bound else sides.loader)
+            return self._space.nearest(incumbent, **_values(baseline, other))
+        side = sides.loader if waits >= WAITS else sides.compute
+        if expert is None or side in self._parts:
             return None
-        self._sides.add(side)
-        part = _changed(expert, baseline).intersection(side)
-        return self._space.nearest(_with(incumbent, expert, part))
+        if not self._both_sides(changed := self._changed(expert, baseline)):
+            return None
+        self._parts |= {side}
+        return self._space.nearest(incumbent, **_values(expert, changed.intersection(side)))
+
+    def _changed(self, settings: P, baseline: P) -> set[str]:
+        """The names of both sides' knobs in which they differ."""
+        names = self._sides.loader + self._sides.compute
+        return {name for name in names if getattr(settings, name) != getattr(baseline, name)}
+
+    def _both_sides(self, changed: set[str]) -> bool:
+        sides = self._sides
+        return not (changed.isdisjoint(sides.loader) or changed.isdisjoint(sides.compute))
 
     def _order(self, waits: float, idle: bool = False) -> tuple[str, ...]:
+        loader, compute = self._sides.loader, self._sides.compute
         if waits >= WAITS:
-            return LOADER + COMPUTE
-        compute: tuple[str, ...] = COMPUTE if self._shares_cores else ON_DEVICE
+            return loader + compute
+        compute = compute if self._shares_cores else self._sides.on_device
         if idle:
             compute = ("compile_mode", *(name for name in compute if name != "compile_mode"))
         # Fewer workers may do where the incumbent no longer waits, and leave it their cores.
-        return compute + LOADER if max(waits, self._share) >= NEVER_WAITS else compute
+        return compute + loader if max(waits, self._share) >= NEVER_WAITS else compute
 
     def _first_mode(self, idle: bool, left: Sequence[object]) -> str:
         """The mode of compilation that has its knob's turn; the others come after what is cheap."""
@@ -230,7 +279,7 @@ class Descent:
         return GRAPHS if idle and GRAPHS in left else "default"
 
     def _likely(
-        self, name: str, left: list[object], incumbent: Settings, waits: float
+        self, name: str, left: list[object], incumbent: P, waits: float
     ) -> Sequence[object]:
         """Those of the untried values that come in the first turn."""
         here, seen = getattr(incumbent, name), [v for n, v in self._tried if n == name]
@@ -242,11 +291,11 @@ class Descent:
             return [value for value in left if value not in seldom] if better else left
         now, tried = number[here], [number[value] for value in seen]
         left = sorted(left, key=lambda value: number[value])
-        low = max((t for t in tried if t < now), default=-1)
+        low = max((t for t in tried if t < now), default=-math.inf)
         high = min((t for t in tried if t > now), default=math.inf)
         above = [value for value in left if now < number[value] < high]
         below = [value for value in left if low < number[value] < now]
-        if name != "num_workers":
+        if name != "num_workers" or name not in self._sides.loader:
             return [*above[:1], *below[-1:]]
         if waits < WAITS:
             return below[-1:]
@@ -265,19 +314,8 @@ class Descent:
         """What a value counts as where its knob has an order; None where it has none."""
         if value is None and name == "intraop_threads":
             return self._own_threads
-        return value if type(value) is int else None
+        return value if isinstance(value, int | float) and type(value) is not bool else None
 
 
-def _changed(settings: Settings, baseline: Settings) -> set[str]:
-    """The names of both sides' knobs in which they differ."""
-    names = LOADER + COMPUTE
-    return {name for name in names if getattr(settings, name) != getattr(baseline, name)}
-
-
-def _both_sides(changed: set[str]) -> bool:
-    return not (changed.isdisjoint(LOADER) or changed.isdisjoint(COMPUTE))
-
-
-def _with(settings: Settings, others: Settings, names: Iterable[str]) -> Settings:
-    """The settings with these of the others'."""
-    return replace(settings, **{name: getattr(others, name) for name in names})
+def _values(settings: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in names}

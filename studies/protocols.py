@@ -29,8 +29,8 @@ class Space(Protocol):
     def params_of(self, settings: Settings) -> dict[str, Any]:
         """The parameters that would suggest `settings`."""
 
-    def nearest(self, settings: Settings) -> Settings:
-        """The point of the space that lies nearest."""
+    def nearest(self, settings: Settings, /, **changes: Any) -> Settings:
+        """The point of the space that lies nearest to `settings` with these changes."""
 
     def grid(self) -> Iterator[Settings]:
         """All settings there are."""

@@ -31,7 +31,9 @@ from studies.samplers import allowed
 class RacingPruner(BasePruner):
     """Prunes a trial whose rate is worse than the best trial's beyond doubt.
 
-    Every step that a trial reports is the rate of one block; blocks count alike.
+    Every step that a trial reports is the rate of one block, or its time where less is better, and
+    blocks count alike. A mean over all blocks so far, or a loss that falls, would not do: steps of
+    such hang together, and their spread tells nothing of the noise.
 
     Args:
         error: The probability with which a trial as good as the best is stopped, 0..1.
@@ -117,7 +119,7 @@ def rates_of(trial: FrozenTrial, direction: StudyDirection) -> list[float]:
     What a value lacks, such as batches that the loader had made before, its blocks still have.
     """
     rates = list(trial.intermediate_values.values())
-    if not any(rates):  # as an objective may tell of a failure
+    if not sum(rates) > 0:  # no rates, or zeros, as an objective may tell of a failure
         return rates
     share = (trial.value or 0.0) / _mean(rates)
     worse = max if direction == StudyDirection.MINIMIZE else min

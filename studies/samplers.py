@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import optuna
 from optuna.samplers import BaseSampler
@@ -42,8 +43,11 @@ def constraints_of(trial: FrozenTrial) -> Sequence[float]:
     """By how much a trial breaks each limit (see objectives/constraints.py).
 
     Without limits there is one that always holds: Optuna 4's Gaussian process fails on none.
+    In a study of somebody else's the limits are those that Optuna itself was told, from 5 on.
     """
     broken: Sequence[float] = trial.user_attrs.get(CONSTRAINTS, ())
+    if not broken and SETS_CONSTRAINTS:
+        broken = tuple(trial.constraints.values())
     return broken or (-1.0,)
 
 
@@ -115,9 +119,9 @@ def make(
 
 
 class _BruteForce(optuna.samplers.BruteForceSampler):
-    """Optuna's, for a study that is asked and told: there `Study.stop` is an error.
+    """Optuna's, for a study that is asked and told, too: there `Study.stop` is an error.
 
-    The search itself notices that all settings have been tried.
+    Whoever asks, as the search does, notices himself that all settings have been tried.
     """
 
     def after_trial(
@@ -127,4 +131,6 @@ class _BruteForce(optuna.samplers.BruteForceSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        """Leave the study to itself, where Optuna's stops it after the last point."""
+        """Stop a study that is optimized after the last point, and leave any other to itself."""
+        with suppress(RuntimeError):
+            super().after_trial(study, trial, state, values)

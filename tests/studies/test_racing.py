@@ -6,7 +6,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from studies.noise import Noise, Repeat
 from studies.racing import RacingPruner
-from studies.samplers import CONSTRAINTS
+from studies.samplers import CONSTRAINTS, SETS_CONSTRAINTS
 
 N_BLOCKS = 16
 
@@ -141,6 +141,14 @@ def test_a_trial_over_a_limit_is_nobodys_rival(direction: str) -> None:
     assert pruned_at(pruner, study_of(within, direction=direction), equal) is not None
 
 
+@pytest.mark.skipif(not SETS_CONSTRAINTS, reason="before Optuna 5 no trial has limits of its own")
+def test_a_limit_that_optuna_was_told_counts_too() -> None:
+    rng = random.Random(0)
+    over = ended(blocks(rng, 160.0, 0.01))
+    over.set_constraint("memory", 0.05)
+    assert pruned_at(RacingPruner(), study_of(over), blocks(rng, 100.0, 0.01)) is None
+
+
 def test_one_spoilt_block_stops_nobody() -> None:
     rng = random.Random(0)
     study, rates = study_of(ended(blocks(rng, 100, 0.01))), blocks(rng, 100, 0.01)
@@ -178,11 +186,12 @@ def test_it_works_in_an_ordinary_optuna_study() -> None:
     assert [t.state.name for t in study.trials] == ["COMPLETE", "PRUNED", "PRUNED"]
 
 
-def test_trials_that_tell_zeros_are_told_from_one_that_works() -> None:
+@pytest.mark.parametrize("failed", [[0.0] * 6, [-1.0, 1.0] * 3])
+def test_trials_that_tell_of_no_rate_are_told_from_one_that_works(failed: list[float]) -> None:
     study = optuna.create_study(direction="maximize", pruner=RacingPruner())
 
     def objective(trial: optuna.Trial) -> float:
-        rates = [0.0] * 6 if trial.number < 2 else [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
+        rates = failed if trial.number < 2 else [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
         for step, rate in enumerate(rates):
             trial.report(rate, step)
             assert not trial.should_prune()

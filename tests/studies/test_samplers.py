@@ -52,6 +52,13 @@ def test_brute_force_meets_each_settings_once_and_leaves_an_asked_study_to_itsel
     assert again in seen
 
 
+def test_brute_force_ends_a_study_that_is_optimized() -> None:
+    study = optuna.create_study(direction="maximize", sampler=make("brute_force"))
+    objective = lambda trial: speed(suggest(trial, SPACE[2:], Settings()))  # noqa: E731
+    study.optimize(objective, n_trials=20)
+    assert len(study.trials) == size(SPACE[2:]) == 6
+
+
 def test_tpe_learns_a_conditional_space_better_than_chance() -> None:
     seeds = range(10)
     tpe = sum(best("tpe", 40, seed) for seed in seeds) / len(seeds)
