@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from hotlap.notes import Note, tell
 from hotlap.settings import Settings
+from hotlap.unseen import unseen
 
 ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
 """DataLoader arguments that torch refuses, or that mean nothing, without worker processes."""
@@ -110,6 +111,7 @@ class WorkerInit:
         self.n_threads = n_threads
         self.then = then
 
+    @unseen
     def __call__(self, worker_id: int) -> None:
         """Called by torch in each new worker."""
         torch.set_num_threads(self.n_threads)

@@ -13,6 +13,8 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
+from hotlap.unseen import unseen
+
 STOPS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that ask to save a checkpoint and end; the runner sends the first."""
 
@@ -29,6 +31,7 @@ class DeafWorker:
     def __init__(self, then: Callable[[int], None] | None) -> None:
         self.then = then
 
+    @unseen
     def __call__(self, worker_id: int) -> None:
         """Called by torch in each new worker, after torch's own handlers were installed."""
         for number in STOPS:

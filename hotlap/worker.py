@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import importlib
+import itertools
 import os
 import random
 import re
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from hotlap.apply import Applied
 
 SHARED_MEMORY = re.compile(r"Bus error|unable to (allocate|open|resize|mmap).*shared memory", re.I)
+HANDED_ON = re.compile(r"(.*?)\S+: Caught \S+ (in .+)\.\nOriginal Traceback")
+"""How the message of an error begins that torch hands on from a loader's worker; it ends with that
+error itself."""
 MAX_LINE = 500
 PREPARING_S = 0.5
 
@@ -247,7 +251,16 @@ def _workers_of(error: BaseException, job: Job) -> tuple[int, int]:
 
 
 def _first_line(text: str) -> str:
-    """With the next one where it only announces that: torch lists so what it could not load."""
+    """With the next one where it only announces that: torch lists so what it could not load.
+
+    Of an error in a loader's worker it is that error's own.
+    """
+    if handed := HANDED_ON.match(text):
+        after = text.rpartition('\n  File "')[2].splitlines()[1:]  # the frame that raised it
+        raised = "\n".join(itertools.dropwhile(lambda line: line.startswith(" "), after))
+        if raised:
+            before, where = handed.groups()
+            return f"{before}{_first_line(raised)} ({where})"
     first, *more = text.splitlines()
     return (f"{first} {more[0].strip()}" if more and first.endswith(":") else first)[:MAX_LINE]
 

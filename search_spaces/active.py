@@ -179,10 +179,13 @@ def _allowed(
     """The values that work here, and each that does not with a part of a sentence."""
     allowed: list[Value] = []
     refused = []
+    unreached = facts.get("unreached", {})  # in somebody's own script
     for value in knob.values:
         required = knob.choice_requires.get(text_of(value), ())
         missing = [word for word in required if word not in here]
-        if missing:
+        if why := unreached.get(f"{knob.name}={text_of(value)}"):
+            refused.append((text_of(value), why))
+        elif missing:
             why = facts.get(CHOICE_BECAUSE.get(missing[0], ""))
             needs = f"works {_explained(missing, here)}"
             refused.append((text_of(value), needs + (f"; {why}" if why else "")))

@@ -24,8 +24,13 @@ def folders(cwd):
     return sorted(path.parent for path in (cwd / "outputs").glob("*/*/config.yaml"))
 
 
-def states(folder):
-    """The states of the trials in a study's file, as Optuna reads it."""
+def trials(folder):
+    """The trials in a study's file, as Optuna reads it."""
     storage = f"sqlite:///{folder / 'study.db'}"
     (name,) = optuna.get_all_study_names(storage)
-    return [t.state for t in optuna.load_study(study_name=name, storage=storage).trials]
+    return optuna.load_study(study_name=name, storage=storage).trials
+
+
+def states(folder):
+    """Their states."""
+    return [trial.state for trial in trials(folder)]

@@ -36,8 +36,8 @@ pytestmark = pytest.mark.slow
 
 def test_the_baseline_is_the_script_as_it_is(tmp_path, done):
     (tmp_path / "train.py").write_text(SCRIPT)
-    words = ["script=train.py", "search_space=[dataloader]", *QUICK, "--", "--name", "a=b, c"]
-    out = done(tmp_path, *words)
+    space = "search_space=[dataloader,amp]"
+    out = done(tmp_path, "script=train.py", space, *QUICK, "--", "--name", "a=b, c")
     (folder,) = (tmp_path / "outputs" / "train").iterdir()
     events = (folder / "trials" / "0000" / "events.jsonl").read_text().splitlines()
     (built,) = (e for e in map(json.loads, events) if e["event"] == "built")
@@ -52,6 +52,8 @@ def test_the_baseline_is_the_script_as_it_is(tmp_path, done):
     assert ("-m hotlap run --settings" in out) == bool(found.provenance["tuned"])
     assert "1 workers, trains" in out and "train.py:10" in out
     assert out.count("searched: num_workers, prefetch_factor") == 1
+    # No space of a script has fp16, on whatever device: so it cannot win.
+    assert "fp16 needs gradients scaled by a GradScaler between" in " ".join(out.split())
     if not Path(folder / "facts.json").read_text().count('"why_not": ""'):
         return  # no scratch copies on this machine
     assert not (tmp_path / "checkpoint").exists()

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from hotlap.interpose.imposed import Imposed
+from hotlap.unseen import unseen
 
 if TYPE_CHECKING:
     from hotlap.interpose.interposition import Interposition
@@ -104,6 +105,7 @@ class _Then(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._own.create_module(spec)
 
+    @unseen
     def exec_module(self, module: ModuleType) -> None:
         # The module shall not know that it was loaded in another way.
         module.__loader__ = self._own

@@ -21,6 +21,7 @@ import torch
 from hotlap.interpose.nested import mapped
 from hotlap.interpose.patches import Patches
 from hotlap.settings import CUDA_GRAPH_MODES
+from hotlap.unseen import unseen
 
 Call = Callable[..., Any]
 
@@ -59,6 +60,7 @@ class GraphMemory:
         if not self._has_graphs:
             return compiled
 
+        @unseen
         def call(*args: Any, **kwargs: Any) -> Any:
             memory._keep_gradients()
             return mapped(compiled(*args, **kwargs), _copied)

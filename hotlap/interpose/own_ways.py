@@ -13,6 +13,7 @@ from hotlap.interpose.patches import Patches
 from hotlap.interpose.place import Places
 from hotlap.interpose.roots import Roots
 from hotlap.interpose.seen import Seen
+from hotlap.unseen import unseen
 
 
 class OwnWays:
@@ -41,7 +42,7 @@ class OwnWays:
                 return made
             place = ways._places.of(frame)
             if model is None:  # a decorator with arguments
-                return lambda model: ways._follow(made(model), model, place)
+                return unseen(lambda model: ways._follow(made(model), model, place))
             return ways._follow(made, model, place)
 
         @functools.wraps(compile_module)
@@ -62,6 +63,7 @@ class OwnWays:
             return made
         roots = self._roots
 
+        @unseen
         @functools.wraps(made)
         def apart(*args: Any, **kwargs: Any) -> Any:
             return roots.within(place, made, *args, **kwargs)

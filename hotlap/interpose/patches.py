@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hotlap.unseen import unseen
+
 
 class Patches:
     """Replaces attributes and remembers what was there."""
@@ -13,10 +15,13 @@ class Patches:
         self._done: list[Callable[[], None]] = []
 
     def put(self, owner: Any, name: str, value: Any) -> None:
-        """Set `owner.name`; a class gets the attribute itself and not through its metaclass."""
+        """Set `owner.name`; a class gets the attribute itself and not through its metaclass.
+
+        No warning names a function that is put there.
+        """
         mine = name in vars(owner)
         before = vars(owner).get(name)
-        setattr(owner, name, value)
+        setattr(owner, name, unseen(value))
 
         def back() -> None:
             if mine:

@@ -23,8 +23,11 @@ NOT_OURS = {
     "non_blocking": "the script copies its batches to the device itself",
     "set_to_none": "the script calls zero_grad itself",
     "micro_batch_size": "the script decides itself what one backward pass covers",
+    "amp=fp16": "needs gradients scaled by a GradScaler between the script's own backward pass and "
+    "its own optimizer step, and there is no safe place for it",
 }
-"""Settings about lines that are the script's own."""
+"""Settings about lines that are the script's own; and one value, of which it is said what it needs
+there."""
 
 
 def reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
@@ -38,13 +41,13 @@ def reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
 
 
 def out_of_reach(seen: Seen, override: Collection[str] = ()) -> dict[str, str]:
-    """The same for a study, those alone that do not reach it; with what to type if it may still.
+    """The same for a study, what does not reach it alone; with what to type if it may still.
 
     That is said of precision and compilation only: over a wish for determinism, or a stream that
     workers would repeat, `override` may change what is trained.
     """
     found = {}
-    for name, why in reach(seen, override).items():
+    for name, why in {**reach(seen, override), **NOT_OURS}.items():
         if not why:
             continue
         wider = [*override, name]

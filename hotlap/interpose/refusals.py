@@ -9,12 +9,10 @@ import torch
 from torch import nn
 
 from hotlap.interpose.imposed import Imposed
+from hotlap.interpose.reach import NOT_OURS
 from hotlap.interpose.seen import RootSeen
 
-FP16 = (
-    "fp16 needs gradients scaled by a GradScaler between the script's own backward pass and its "
-    "own optimizer step, and there is no safe place for it; take amp=bf16"
-)
+FP16 = f"fp16 {NOT_OURS['amp=fp16']}; take amp=bf16"
 
 
 def refusals(

@@ -25,6 +25,7 @@ from hotlap.interpose.nested import mapped
 from hotlap.interpose.seen import RootSeen
 from hotlap.modules import FORMATS, first_parameter
 from hotlap.precision import DTYPES, autocast
+from hotlap.unseen import unseen
 
 Call = Callable[..., Any]
 
@@ -75,6 +76,7 @@ class RootCall:
             self._compiled = compiled if memory is None else memory.around(compiled)
         self._entered = False
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module."""
         module = self._module()
@@ -106,6 +108,7 @@ class RootCall:
         finally:
             self._entered = False
 
+    @unseen
     def _attend(self, module: nn.Module, call: Call, args: Any, kwargs: Any) -> Any:
         """Call it with the imposed attention kernel, and in the imposed precision.
 
@@ -122,6 +125,7 @@ class RootCall:
         with in_force:
             return self._cast(module, call, args, kwargs) if self._amp else call(*args, **kwargs)
 
+    @unseen
     def _cast(self, module: nn.Module, call: Call, args: Any, kwargs: Any) -> Any:
         """Call it in the imposed precision, unless an autocast of the script's own has to stay."""
         device = self._device(module)

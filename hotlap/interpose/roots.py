@@ -41,6 +41,7 @@ from hotlap.interpose.seen import RootSeen, Seen
 from hotlap.interpose.twins import TwinCall, Twins, put_back
 from hotlap.kernels import follow_layout, when_loaded
 from hotlap.modules import lay_out, layout_of
+from hotlap.unseen import unseen
 
 MAX_WATCHED_STEPS = 20
 """After so many optimizer steps without a new optimizer a root that was not called yet, or
@@ -101,6 +102,7 @@ class Roots:
         plain: Any = nn.Module.__call__
         self._plain = plain
 
+        @unseen
         @functools.wraps(plain)
         def outermost(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():  # within a function compiled before hotlap began
@@ -170,6 +172,7 @@ class Roots:
             if self._watching:  # else the last root was found meanwhile
                 self._set(before)
 
+    @unseen
     def within(self, place: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call a function that the script has compiled at `place`.
 

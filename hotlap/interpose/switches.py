@@ -24,6 +24,7 @@ from hotlap.interpose.place import Places
 from hotlap.interpose.seen import Seen, SetSeen, simple
 from hotlap.notes import Note, tell
 from hotlap.settings import AGAINST_DETERMINISM
+from hotlap.unseen import unseen
 
 CUDNN = {
     "benchmark": "cudnn_benchmark",
@@ -214,9 +215,11 @@ class _Guarded:
         self._goes_through = goes_through
         self._then = then
 
+    @unseen
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self._plain.__get__(owner, kind)
 
+    @unseen
     def __set__(self, owner: Any, value: Any) -> None:
         if self._goes_through(self._setting, value, sys._getframe(1)):
             self._plain.__set__(owner, value)

@@ -19,6 +19,7 @@ from torch.nn.parameter import is_lazy
 
 from hotlap.interpose.listener import Listener
 from hotlap.interpose.patches import Patches
+from hotlap.unseen import unseen
 
 Call = Callable[..., Any]
 
@@ -31,6 +32,7 @@ class TwinCall:
         self.inner = inner
         self._listener = listener
 
+    @unseen
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module."""
         module = self._module()

@@ -100,7 +100,7 @@ class Probe(ScriptFollower):
         return {
             **toolchain.versions(),
             **toolchain.device_facts(device),
-            "fp16": False,  # no safe place for a GradScaler (see hotlap/interpose/refusals.py)
+            "fp16": False,  # whatever the device: see NOT_OURS in hotlap/interpose/reach.py
             "default_intraop_threads": torch.get_num_threads(),
             "default_interop_threads": torch.get_num_interop_threads(),
             "compiler": toolchain.has_compiler(device),

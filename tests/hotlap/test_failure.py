@@ -1,6 +1,7 @@
 """What a worker says of an error that ended its job."""
 
 import pytest
+from torch._utils import ExceptionWrapper
 
 from hotlap.job import Job
 from hotlap.worker import failure
@@ -30,3 +31,37 @@ def test_a_library_of_cuda_s_without_room_for_its_workspace_is_out_of_memory(tex
 )
 def test_another_failure_of_theirs_is_a_crash(text):
     assert failure(RuntimeError(text), Job(""))["outcome"] == "crash"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("row 7 has no label\nlook at it"), "ValueError: row 7 has no label"),
+        (KeyError("label"), "KeyError: 'label'"),
+        (RuntimeError("Error(s) in loading:\n\tMissing keys"), "loading: Missing keys"),
+        (MemoryError("no room"), "MemoryError: no room"),
+    ],
+)
+def test_an_error_in_a_loader_s_worker_is_named_itself(error, words):
+    try:
+        raise error
+    except Exception:
+        handed_on = ExceptionWrapper(where="in DataLoader worker process 0")  # as the worker does
+    with pytest.raises(type(error)) as raised:
+        handed_on.reraise()
+    told = failure(raised.value, Job(""))["error"]
+    assert told.partition(" (peak")[0].endswith(f"{words} (in DataLoader worker process 0)")
+
+
+def test_so_is_one_with_which_a_script_exits():
+    try:
+        raise ValueError("row 7 has no label")
+    except ValueError:
+        handed_on = ExceptionWrapper(where="in DataLoader worker process 0")
+    with pytest.raises(ValueError) as raised:
+        handed_on.reraise()
+    told = failure(RuntimeError(f"exit code 1, by ValueError: {raised.value}"), Job(""))["error"]
+    assert told == (
+        "RuntimeError: exit code 1, by ValueError: row 7 has no label (in DataLoader worker "
+        "process 0)"
+    )

@@ -205,6 +205,14 @@ def test_all_that_hangs_on_cuda_shares_one_line_choices_too() -> None:
     assert "it works only where the device has TF32" in dropped[1]
 
 
+def test_a_value_that_does_not_reach_a_script_has_that_reason_and_not_the_devices() -> None:
+    amp = knob("amp", ["none", "bf16", "fp16"], choice_requires={"fp16": ["cuda", "fp16"]})
+    gpu = {**CPU, "device": "cuda:0", "fp16": False, "unreached": {"amp=fp16": "needs this"}}
+    kept, dropped = active([amp], gpu)
+    assert kept[0].choices == ("none", "bf16")
+    assert dropped == ["amp is searched in part: fp16 needs this"]
+
+
 def test_where_no_knob_is_left_it_is_said_who_left_none_and_what_to_type() -> None:
     layout = knob("memory_format", ["contiguous", "channels_last"], numerics="rounding")
     kept, dropped = active([layout], CPU, "exact")

@@ -310,4 +310,6 @@ def test_no_script_trains_in_fp16_whatever_is_asked_for(scripts):
     found = scripts.run(EXPLODES, settings={"amp": "fp16"}, window=Window(block_s=10))
     ok(found)
     assert "GradScaler" in notes(found)["amp"]
-    assert scripts.facts(EXPLODES)["fp16"] is False  # so that no search takes it
+    facts = scripts.facts(EXPLODES)
+    assert facts["fp16"] is False  # so that no search takes it, nor an expert's settings
+    assert "GradScaler" in facts["unreached"]["amp=fp16"]

@@ -23,6 +23,7 @@ def test_a_plain_script_with_its_own_loader_arguments(scripts):
         "non_blocking",
         "set_to_none",
         "micro_batch_size",
+        "amp=fp16",
     }
 
 
