@@ -101,7 +101,7 @@ class Prover:
         expert: Settings,
         first: Trial | None,
         ablation: Ablation | None,
-        descent: Descent,
+        descent: Descent[Settings],
         noise: Noise,
     ) -> Confirmed:
         """Prove it: only these fresh, interleaved measurements are quoted.
