@@ -37,7 +37,7 @@ class FeedState(Protocol):
         wait_s: Seconds blocked in the loader since the start, epoch starts included.
         wait_before_s: What it was when the current epoch began.
         now: The clock when the last batch had come.
-        n_taken: Batches taken since the start.
+        n_taken: Batches taken since the start, without those that were thrown away.
         n_epochs: Epochs begun.
         n_epoch_steps: Batches of an epoch, None until it is known.
         restarts: Whether an epoch can be begun on purpose, and batches be thrown away.
@@ -108,7 +108,7 @@ class Feed:
         self._ready = ready
         self._stalls = stalls
         self._iterator: Iterator[Any] = iter(())
-        self._n_before = 0  # batches taken before this epoch
+        self._n_before = 0  # batches taken before this epoch, less those of it thrown away
         self.now = 0.0
         self.wait_s = self.wait_before_s = 0.0
         self.n_taken = 0
@@ -141,7 +141,7 @@ class Feed:
 
     @property
     def n_in_epoch(self) -> int:
-        """Batches taken of the current epoch."""
+        """Batches taken of the current epoch, or thrown away."""
         return self.n_taken - self._n_before
 
     def n_ready(self) -> int | None:
@@ -167,14 +167,15 @@ class Feed:
         self.wait_s += self._clock() - start
 
     def drop(self, n: int, at_once_s: float | None = None) -> None:
-        """Throw away the next `n` batches, as in FeedState; they count as taken."""
+        """Throw away the next `n` batches, as in FeedState; they are the epoch's all the same."""
         for _ in range(n):
             start = self._clock()
             try:
                 next(self._iterator)
             except StopIteration:
                 return  # the next batch begins an epoch
-            self.n_taken += 1
+            self._n_before -= 1
+            self.n_taken_at_end -= self.n_taken_at_end >= 0
             if at_once_s is not None and self._clock() - start > at_once_s:
                 return
 

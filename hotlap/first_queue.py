@@ -4,8 +4,7 @@ A loader that is slower than the model is hidden by them for as long as they las
 slow a full queue of 32 is taken for 96 steps. Where steps are short a warm-up sees the end of that;
 where they take seconds, no window is long enough. So the queue is not waited for but emptied: what
 comes out of it afterwards was made meanwhile, and either the steps wait for it, or the loader keeps
-up. A script takes its batches itself, and may count them; there the window says whether it knows
-its pace (`hotlap/window_end.py`).
+up. A script takes its batches itself, and may count them: nothing can be emptied there.
 """
 
 from __future__ import annotations
@@ -35,17 +34,26 @@ class FirstQueue:
         feed: Where the batches come from.
         n_workers: Loader workers, at least 1.
         n_prefetched: Batches that the loader's full queue holds.
-        max_s: No longer than that a script trains on to the end of its first epoch.
     """
 
-    def __init__(self, feed: FeedState, n_workers: int, n_prefetched: int, max_s: float) -> None:
+    def __init__(self, feed: FeedState, n_workers: int, n_prefetched: int) -> None:
         self._feed = feed
         self._n_workers = n_workers
         self._n_prefetched = n_prefetched
-        self._max_s = max_s
-        self._dropped = False
 
-    def is_gone(self, blocks: Sequence[Block]) -> bool:
+    def may_serve(self, blocks: Sequence[Block]) -> bool:
+        """Whether steps after these blocks, all since the start, may be served from it.
+
+        Not where it is empty, nor where it is as full as at first (see window_end.py).
+        """
+        if not self._feed.restarts or self._is_gone(blocks):
+            return False
+        last = blocks[-1]
+        if last.waits:
+            return (last.n_ready or 0) > self._n_workers
+        return last.n_ready is None or last.n_ready <= self._n_prefetched - self._n_workers
+
+    def _is_gone(self, blocks: Sequence[Block]) -> bool:
         """Whether all that comes now is made at the loader's own pace, by what is sure.
 
         A later epoch begins with an empty queue, and without workers there is none. While a step
@@ -54,7 +62,7 @@ class FirstQueue:
         Args:
             blocks: All since the trial's start.
         """
-        if self._dropped or not self._n_prefetched or self._feed.n_epochs > 1:
+        if not self._n_prefetched or self._feed.n_epochs > 1:
             return True
         if len(blocks) < 2:
             return False
@@ -63,30 +71,8 @@ class FirstQueue:
         n_steps = sum(block.steps for block in blocks[1:])
         return min(slow_s, self._n_prefetched * step_s) <= UNSEEN * n_steps * step_s
 
-    def may_serve(self, blocks: Sequence[Block]) -> bool:
-        """Whether steps after these blocks may be served from it.
-
-        Not where it is empty, nor where it is as full as at first (see window_end.py).
-        """
-        if self.is_gone(blocks):
-            return False
-        last = blocks[-1]
-        if last.waits:
-            return (last.n_ready or 0) > self._n_workers
-        return last.n_ready is None or last.n_ready <= self._n_prefetched - self._n_workers
-
-    def is_nearly_gone(self, blocks: Sequence[Block], n_next: int) -> bool:
-        """Whether a script's next block, of `n_next` steps that take long, will see the end of it.
-
-        That is worth its time: else the window begins with a block that is partly served from it.
-        """
-        n_ready = blocks[-1].n_ready
-        if self._feed.restarts or n_ready is None or n_next > self._n_workers:
-            return False
-        return n_ready <= self._n_workers and self.may_serve(blocks)
-
     def left(self, n_next: int, step_s: float) -> Generator[None, Trained, bool]:
-        """Leave it behind, if that is possible. Each `yield` asks for one more step.
+        """Leave it behind. A `yield` asks for one more step.
 
         Args:
             n_next: Steps of a block: the epoch has to have room for one afterwards, or to end.
@@ -97,16 +83,10 @@ class FirstQueue:
         """
         feed = self._feed
         ready, n_left = feed.n_ready(), feed.n_left()
-        n = self._n_prefetched if ready is None else ready
-        ends = n_left - n <= n_next
-        if not feed.restarts:
-            ends = ends and n_left * step_s <= self._max_s
-            for _ in range(int(n_left) if ends else 0):
-                yield
-        elif ends:
+        if ready is not None and 0 <= n_left - ready <= n_next:
             feed.drop(int(n_left))
-        else:
-            feed.drop(n, READY * step_s if ready is None else None)
-            self._dropped = True
-            yield  # the wait for what is made next
-        return ends
+            return True
+        # Where a queue has no size its end is the first batch that has to be waited for.
+        feed.drop(*((self._n_prefetched, READY * step_s) if ready is None else (ready,)))
+        yield  # the wait for what is made next
+        return False

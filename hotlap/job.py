@@ -24,8 +24,7 @@ clock in all processes of the machine):
     warm      warmup_s, reason ("settled", "cap", or "ended" with the script itself), compile_s
     block     steps, samples, seconds, data_wait_s, other_cpu_share, loss, n_ready, at_step,
               host_bytes, open_files, shared_bytes, device_bytes, stalled_s
-    timed     compile_s, epoch_start_s, epoch_start_known, epochs_in_blocks, n_epoch_steps,
-              pace_known
+    timed     compile_s, epoch_start_s, epoch_start_known, epochs_in_blocks, n_epoch_steps
     losses    what hotlap/losses.py says, the answer to a job of kind "losses"; of a script also
               stale (why its imposed workers had something else than the script, or "")
     step      meanwhile: step, loss; in a full run: epoch, step, step_in_epoch, n_epoch_steps, loss,

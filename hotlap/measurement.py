@@ -95,8 +95,6 @@ class Measurement:
         epoch_start_known: False if that is only a bound from above, and a large one.
         epochs_in_blocks: True if a block holds whole epochs, their starts included.
         n_epoch_steps: Steps in an epoch, None if unknown.
-        pace_known: False if the loader may have made batches of the window before it, so many of
-            its few that nobody knows how fast it makes them: such a trial may not win.
         peak_device_bytes: Peak of torch's reserved device memory, None without a device.
         peak_host_bytes: Peak resident memory of the trial's processes, workers included.
         n_skipped_steps: Updates that the GradScaler skipped within the window.
@@ -121,7 +119,6 @@ class Measurement:
     epoch_start_known: bool = True
     epochs_in_blocks: bool = False
     n_epoch_steps: int | None = None
-    pace_known: bool = True
     peak_device_bytes: int | None = None
     peak_host_bytes: int | None = None
     n_skipped_steps: int = 0
@@ -139,8 +136,7 @@ class Measurement:
         """Samples per second between epoch borders, robust over the blocks.
 
         Where the loader's queue ran lower during the window, more batches were taken than made,
-        and only those made can go on for ever: the rate is lowered by their share. Few steps do not
-        tell it; then the rate is as it was seen, and `pace_known` says what it is worth.
+        and only those made can go on for ever: the rate is lowered by their share.
         """
         rate = steady_rate(self.blocks)
         made = self._made_share
@@ -245,7 +241,6 @@ _PLAIN = (
     "epoch_start_known",
     "epochs_in_blocks",
     "n_epoch_steps",
-    "pace_known",
     "peak_device_bytes",
     "peak_host_bytes",
     "n_skipped_steps",
@@ -272,7 +267,7 @@ def used_up_of(blocks: Sequence[Block], num_workers: int) -> tuple[int, int]:
         if in_a_row(before, block):
             used_up += before.n_ready - block.n_ready
             taken += block.steps
-    waits = any(block.waits for block in blocks[:1])
+    waits = any(block.data_wait_s > LOADER_BOUND * block.seconds for block in blocks[:1])
     is_empty = waits and max(known, default=0) <= num_workers
     return (0 if used_up <= (num_workers if is_empty else JITTER) else used_up), taken
 

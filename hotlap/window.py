@@ -30,7 +30,7 @@ from hotlap.fitting import fitting
 from hotlap.job import Window
 from hotlap.measurement import Block
 from hotlap.warm_up import WarmUp
-from hotlap.window_end import is_over, is_paced, rests
+from hotlap.window_end import is_over, rests
 
 EPOCHS_IN_WINDOW = 3
 """With at least so many epochs in a window, blocks are whole epochs."""
@@ -103,8 +103,8 @@ class WindowTimer:
             max_s=window.waits_s,
             pause=pause,
         )
-        self._first = FirstQueue(feed, self._n_workers, n_prefetched, window.silence_s / 2)
-        self._whole_epochs = self._settled = self._is_warm = self._emptied = False
+        self._first = FirstQueue(feed, self._n_workers, n_prefetched)
+        self._whole_epochs = self._settled = self._is_warm = False
         self._blocks: list[Block] = []
 
     def run(self) -> Generator[None, Trained, list[Block]]:
@@ -154,7 +154,6 @@ class WindowTimer:
             return False
         early.require_a_pace(self._n_workers, self._n_prefetched)
         self._whole_epochs = False  # no block of the warm-up is one
-        self._emptied = True  # as far as that can be told, it is allowed for
         self._emit("warm", warmup_s=0.0, reason="ended", compile_s=self._warmup.compile_s)
         for block in early.blocks:
             self._blocks.append(block)
@@ -179,7 +178,6 @@ class WindowTimer:
             epoch_start_known=self._whole_epochs or not vague,
             epochs_in_blocks=self._whole_epochs,
             n_epoch_steps=self._feed.n_epoch_steps,
-            pace_known=self._emptied or self._whole_epochs or self._says(is_paced),
         )
 
     # Warm-up
@@ -188,16 +186,16 @@ class WindowTimer:
         start = self._clock()
         warm_up = self._warmup
         reason = "cap"
-        most_s = self._window.max_warmup_s
         # Whatever the cap: the first step is start-up, and the window's blocks are whole ones.
-        while not warm_up.blocks or warm_up.n_next % self._unit or warm_up.worked_s < most_s:
+        while (
+            not warm_up.blocks
+            or warm_up.n_next % self._unit
+            or warm_up.worked_s < self._window.max_warmup_s
+        ):
             block = yield from self._timer.drained(warm_up.n_next, self._unit)
             warm_up.add(block)
             self._emit("warmup", **vars(block))
-            most_s = self._window.max_warmup_s
-            if self._first.is_nearly_gone(warm_up.blocks, warm_up.n_next):
-                most_s += min(most_s, self._window.waits_s)
-            elif warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
+            if warm_up.is_steady(self._feed.n_ready(), self._feed.n_left()):
                 reason = "settled"
                 break
         self._settled = reason == "settled"
@@ -208,7 +206,6 @@ class WindowTimer:
             yield from self._finish_first_epoch()
         elif self._first.may_serve(warm_up.blocks):
             yield from self._leave_first_queue()
-        self._emptied = self._first.is_gone(warm_up.blocks)
         self._emit(
             "warm",
             warmup_s=self._clock() - start,
@@ -281,10 +278,7 @@ class WindowTimer:
         return (self._feed.n_epoch_steps or 0) - self._warmup.n_next
 
     def _rests(self) -> bool:
-        return self._whole_epochs or self._says(rests)
-
-    def _says(self, rule: Callable[..., bool]) -> bool:
-        return rule(
+        return self._whole_epochs or rests(
             self._blocks,
             self._warmup.blocks[-1],
             n_workers=self._n_workers,

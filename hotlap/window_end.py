@@ -11,9 +11,6 @@ last. Whether the queue rests is known in two ways:
 - after some steps, where it lost hardly any batches in them. Over a few it goes up and down by
   chance.
 
-It is not waited for for ever. A window that ends before it rests says whether its rate is worth
-anything all the same (`is_paced`): settings that only seem fast may not win.
-
 No torch here: the tuner asks the same of recorded blocks.
 """
 
@@ -23,7 +20,7 @@ from collections.abc import Callable, Sequence
 
 from hotlap.block import Block
 from hotlap.job import Window
-from hotlap.measurement import FEW_STEPS, JITTER, in_a_row, steady_rate, used_up_of
+from hotlap.measurement import FEW_STEPS, JITTER, LOADER_BOUND, in_a_row, steady_rate, used_up_of
 
 MIN_BLOCKS = 3
 """Fewer blocks give no interval worth reading (Student's t with one degree of freedom is 12.7)."""
@@ -34,9 +31,6 @@ it hides is no noise that further trials would show."""
 
 SLOW_DRAIN = 0.06
 """One that loses such a share has to be told from one at rest."""
-
-MANY_STEPS = 64
-"""Over so many what a queue lost is told to 3 %, and the rate is lowered by it."""
 
 
 def is_over(
@@ -91,34 +85,6 @@ def rests(
     return rests_plainly(blocks, before, n_workers=n_workers, n_prefetched=n_prefetched)
 
 
-def is_paced(
-    blocks: Sequence[Block],
-    before: Block | None,
-    *,
-    n_workers: int,
-    n_prefetched: int,
-    precision: float,
-) -> bool:
-    """Whether a window's rate can last, though its queue may have filled before a slow first step.
-
-    The arguments are those of `rests`, of a window that is over. Where steps take seconds it has
-    few of them: a queue on its way has lost a batch or two, which is no rate, and what was made
-    meanwhile is not known. One that grows is a loader that keeps up.
-    """
-    n_steps = sum(block.steps for block in blocks)
-    enough = max(n_prefetched, FEW_STEPS * n_workers)
-    looks = [block.n_ready for block in blocks if block.n_ready is not None]
-    if not looks:
-        return n_steps >= enough or all(block.waits for block in blocks)
-    sizes = {"n_workers": n_workers, "n_prefetched": n_prefetched}
-    return (
-        n_steps >= max(enough, MANY_STEPS)
-        or rests(blocks, before, precision=precision, **sizes)
-        or _mostly_full(looks, **sizes)
-        or looks[-1] - looks[0] > JITTER
-    )
-
-
 def rests_plainly(
     blocks: Sequence[Block], before: Block | None, *, n_workers: int, n_prefetched: int
 ) -> bool:
@@ -138,11 +104,8 @@ def _is_full(looks: Sequence[int], n_workers: int, n_prefetched: int) -> bool:
     On a device a further batch is asked for before the look, and longer before it than a step takes
     (hotlap/block_timer.py), so a worker that keeps up has made that one, too.
     """
-    return looks[-1] > n_prefetched - n_workers and _mostly_full(looks, n_workers, n_prefetched)
-
-
-def _mostly_full(looks: Sequence[int], n_workers: int, n_prefetched: int) -> bool:
-    return 2 * sum(ready > n_prefetched - n_workers for ready in looks) > len(looks)
+    full = [ready > n_prefetched - n_workers for ready in looks]
+    return full[-1] and 2 * sum(full) > len(full)
 
 
 def _is_empty(
@@ -153,7 +116,7 @@ def _is_empty(
     Workers deliver in bursts, so an empty queue holds up to one batch for each; over a few steps
     even these few would be seen in the rate.
     """
-    if not all(block.waits for block in blocks):
+    if any(block.data_wait_s <= LOADER_BOUND * block.seconds for block in blocks):
         return False
     if before is not None and before.n_ready is not None and in_a_row(before, blocks[0]):
         looks = [before.n_ready, *looks]

@@ -18,8 +18,7 @@ from runners.protocol import FAILED, Outcome, Run
 BUILT = ("startup_s", "device", "tokens_per_sample", "num_workers", "n_epoch_steps", "notes",
          "side", "resident")  # fmt: skip
 WARM = ("warmup_s", "compile_s")
-TIMED = ("compile_s", "epoch_start_s", "epoch_start_known", "epochs_in_blocks", "n_epoch_steps",
-         "pace_known")  # fmt: skip
+TIMED = ("compile_s", "epoch_start_s", "epoch_start_known", "epochs_in_blocks", "n_epoch_steps")
 FINISHED = ("peak_device_bytes", "peak_host_bytes", "n_skipped_steps", "left_out_share")
 """Keys of a row by the event that carries them; see hotlap/job.py."""
 

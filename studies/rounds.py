@@ -48,12 +48,6 @@ CHANCE = 0.005
 """How often one that is just so far behind may be left out after a round; there are several rounds
 and several arms, and the one that leads does so by its luck too."""
 
-UNPACED = (
-    "it took batches that its loader had made while the first step was slow, and too few others to "
-    "show how fast they are made"
-)
-"""Why an arm cannot win whose pace is not known (hotlap/window_end.py)."""
-
 Exceeded = Callable[[Measurement], Sequence[str]]
 """A sentence for each limit that a measurement exceeds."""
 
@@ -159,8 +153,6 @@ class Rounds:
             arm.reasons.append(f"{trial.run.outcome} in round {n_rounds + 1}: {trial.run.reason}")
         elif exceeded := self.exceeded(trial.run.measurement):
             arm.reasons.append(f"in round {n_rounds + 1} {'; '.join(exceeded)}")
-        elif not trial.run.measurement.pace_known:
-            arm.reasons.append(f"in round {n_rounds + 1} {UNPACED}")
 
     def _may_be_narrow(self, n_rounds: int, reference: Arm) -> bool:
         """Whether so many rounds are narrow by the noise, or nobody knows it."""

@@ -30,9 +30,6 @@ CONSTRAINTS = "constraints"
 OVER = "over_limits"
 """The same before a baseline that is above a limit itself has raised it."""
 
-PACE_KNOWN = "pace_known"
-"""An attribute of a trial: what its measurement says so."""
-
 SETS_CONSTRAINTS = hasattr(optuna.Trial, "set_constraint")
 """Optuna 5 takes constraints from the trial; earlier ones ask a function of the sampler's."""
 
@@ -52,12 +49,8 @@ def constraints_of(trial: FrozenTrial) -> Sequence[float]:
 
 
 def allowed(trial: FrozenTrial) -> bool:
-    """Whether a trial breaks no limit and its pace is known: else it is nobody's rival.
-
-    It could not win (studies/rounds.py); the baseline need not.
-    """
-    known = trial.user_attrs.get(PACE_KNOWN, True) or trial.user_attrs.get("kind") == "baseline"
-    return bool(known) and max(constraints_of(trial)) <= 0
+    """Whether a trial breaks no limit: one that does cannot win, and so is nobody's rival."""
+    return max(constraints_of(trial)) <= 0
 
 
 def constrain(trial: optuna.Trial, violations: Sequence[float]) -> None:

@@ -24,7 +24,7 @@ from studies.outcomes import told
 from studies.pace import Pace
 from studies.proposals import Proposals
 from studies.protocols import Space, Trial
-from studies.samplers import CONSTRAINTS, OVER, PACE_KNOWN, allowed
+from studies.samplers import CONSTRAINTS, OVER, allowed
 
 UNFINISHED = "unfinished"
 """How a trial counts that was cut off, or whose server failed: it tells nothing of its settings."""
@@ -343,7 +343,6 @@ class Search:
             "startup_s": trial.run.measurement.startup_s,
             "samples_per_s": trial.run.measurement.samples_per_s,
             "compile_s": trial.run.measurement.compile_s,
-            PACE_KNOWN: trial.run.measurement.pace_known,
             OVER: over,
             CONSTRAINTS: [float(v) for v in self._violations(trial.run.measurement)],
         }

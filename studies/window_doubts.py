@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hotlap.measurement import FEW_STEPS, Measurement, steady_rate
+from hotlap.measurement import FEW_STEPS, JITTER, Measurement, steady_rate
 from hotlap.spoken import count, percent
 from hotlap.window_end import rests_plainly
 from studies.doubt import Doubt
@@ -178,8 +178,7 @@ def window_too_short(trials: Sequence[Watched]) -> Doubt | None:
         "window-too-short",
         f"in {_of(touched, trials)} the window used batches that the loader had ready before it "
         "began: fewer steps than the loader's queue holds, or a queue that ran lower meanwhile; "
-        "where it can be told, the rate is lowered by their share, and else such settings do not "
-        "win",
+        "where it can be told, the rate is lowered by their share",
         "steps are long, or many batches are fetched ahead (num_workers * prefetch_factor)",
         "a longer window, and a budget that leaves room for it: "
         "window.min_s=30 window.max_s=30 budget=1h",
@@ -268,14 +267,19 @@ def _served_from_the_queue(trial: Watched) -> bool:
     blocks = measured.blocks
     if trial.n_prefetched == 0 or measured.epochs_in_blocks or not blocks:
         return False
-    if (early := measured.ended_early) is not None:
-        enough = max(trial.n_prefetched, FEW_STEPS * measured.num_workers)
-        if early.n_steps >= enough:
-            return early.made_share < 1.0
+    early = measured.ended_early
+    enough = max(trial.n_prefetched, FEW_STEPS * measured.num_workers)
+    if sum(block.steps for block in blocks) < enough:
+        before = measured.warmup[-1] if measured.warmup else None
+        before = early.before if early is not None else before
         sizes = {"n_workers": measured.num_workers, "n_prefetched": trial.n_prefetched}
-        return not rests_plainly(blocks, early.before, **sizes)
+        looks = [block.n_ready for block in blocks if block.n_ready is not None]
+        fills = bool(looks) and looks[-1] - looks[0] > JITTER
+        return not fills and not rests_plainly(blocks, before, **sizes)
     # A queue that ran lower has lowered the rate. One that fills does no harm: the model binds.
-    return not measured.pace_known or measured.steady.value < steady_rate(blocks).value
+    if early is not None:
+        return early.made_share < 1.0
+    return measured.steady.value < steady_rate(blocks).value
 
 
 def _many(touched: Sequence[object], trials: Sequence[object]) -> bool:

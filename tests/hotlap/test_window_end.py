@@ -6,7 +6,7 @@ import pytest
 
 from hotlap.block import Block
 from hotlap.job import Window
-from hotlap.window_end import is_over, is_paced, rests
+from hotlap.window_end import is_over, rests
 
 
 def blocks(*looks, steps=4, wait=0.0, seconds=1.0):
@@ -70,26 +70,6 @@ def test_a_queue_in_between_is_at_rest_if_many_steps_change_nothing():
     assert at_rest(blocks(4, 4, 4, steps=17), 1, 8)
     assert not at_rest(blocks(7, 5, 4, steps=17), 1, 8)
     assert not at_rest(blocks(40, 40, 40, steps=17), 12, 96)  # not four for each worker
-
-
-@pytest.mark.parametrize(
-    ("looks", "steps", "wait", "paced"),
-    [
-        ((20, 19, 18), 4, 0.0, False),  # on its way down: a batch in four steps is no rate
-        ((23, 23, 23), 4, 0.0, False),  # so few steps show nothing
-        ((20, 19, 18), 22, 0.0, True),  # and so many do
-        ((32, 31, 27), 4, 0.0, True),  # full but for a last step that stalled
-        ((4, 8, 12), 4, 0.0, True),  # the loader makes more than is taken
-        ((0, 0, 0), 4, 0.3, True),
-        ((None, None, None), 4, 0.0, False),
-        ((None, None, None), 4, 0.3, True),  # steps that wait have no queue
-        ((None, None, None), 11, 0.0, True),  # it is used up by now, if it was one
-    ],
-)
-def test_the_pace_of_a_window_is_known_if_its_few_steps_show_it(looks, steps, wait, paced):
-    warm, *window = blocks(looks[0], *looks, steps=steps, wait=wait)
-    sizes = {"n_workers": 4, "n_prefetched": 32}
-    assert is_paced(window, warm, **sizes, precision=0.14) is paced
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,6 @@ def test_a_loader_nearly_as_fast_as_the_model(workers, prefetch, behind, step_s,
     found = measure(world, loader, WINDOWS[window], n_epoch_steps=1000)
     # An epoch's start is less than a hundredth of it.
     assert found.samples_per_s == right(BATCH / (step_s * max(1.0, behind)))
-    assert found.pace_known
 
 
 @pytest.mark.parametrize("step_s", [2.0, 10.0])
@@ -57,8 +56,7 @@ def test_a_loader_nearly_as_fast_as_the_model(workers, prefetch, behind, step_s,
 @pytest.mark.parametrize("prefetch", [2, 8])
 @pytest.mark.parametrize("n_epoch", [8, 200])
 @pytest.mark.parametrize("persistent", [False, True])
-@pytest.mark.parametrize("feed_of", [Feed, ScriptFeed])
-def test_steps_of_seconds(step_s, slow_s, behind, workers, prefetch, n_epoch, persistent, feed_of):
+def test_steps_of_seconds(step_s, slow_s, behind, workers, prefetch, n_epoch, persistent):
     """Of which no window has as many as the loader had made while the first one was slow."""
 
     def make():
@@ -66,11 +64,8 @@ def test_steps_of_seconds(step_s, slow_s, behind, workers, prefetch, n_epoch, pe
         batch_s = behind * step_s * workers
         return world, Loader(world, batch_s, workers, prefetch, n_epoch, 0.5, persistent)
 
-    found = measure(*make(), WINDOWS["study"], n_epoch, feed_of=feed_of)
-    if found.pace_known:
-        assert found.samples_per_s == right(truth(make))
-    else:  # a script takes its batches itself
-        assert feed_of is ScriptFeed and workers * prefetch >= 8
+    found = measure(*make(), WINDOWS["study"], n_epoch)
+    assert found.samples_per_s == right(truth(make))
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])

@@ -69,7 +69,6 @@ class SimulatedRunner:
         peak_bytes: What they take of a device at their peak, if there is one.
         gpu: What the GPU's watch says of each trial.
         n_epoch_steps: Steps in an epoch.
-        pace_known: Whether their loader's pace is known.
         known: All that it can be asked for; None: anything.
     """
 
@@ -90,7 +89,6 @@ class SimulatedRunner:
         peak_bytes: Callable[[Settings], int | None] = lambda settings: None,
         process: Callable[[Settings, random.Random], float] | None = None,
         gpu: dict[str, float] | None = None,
-        pace_known: Callable[[Settings], bool] = lambda settings: True,
         known: Sequence[Settings] | None = None,
     ) -> None:
         self._clock = clock
@@ -107,7 +105,6 @@ class SimulatedRunner:
         self._peak_bytes = peak_bytes
         self._process = process or (lambda settings, chance: 1 + chance.gauss(0, process_noise))
         self._gpu = gpu
-        self._pace_known = pace_known
         self.known = known
         self.ran: list[Settings] = []
 
@@ -203,7 +200,6 @@ class SimulatedRunner:
             if fault and i == 1:
                 raise Stopped(fault, FAILURES[fault])  # type: ignore[arg-type]
             emit("block", **self._block(settings, process, spend))
-        emit("timed", pace_known=self._pace_known(settings))
         peak = self._peak_bytes(settings)
         emit("finished", peak_device_bytes=peak, peak_host_bytes=2**30, n_skipped_steps=0)
 

@@ -235,16 +235,6 @@ def test_an_arm_that_breaks_a_limit_cannot_win(prove):
     assert barred.reasons == ["in round 1 it reserved 96 MiB"]
 
 
-def test_an_arm_whose_pace_is_not_known_cannot_win_and_the_baseline_can_lose(prove):
-    proof, _, _ = prove(
-        speedups={"trial 7": 2.0, "expert": 1.95},
-        pace_known=lambda settings: settings.num_workers not in (0, 4),
-    )
-    assert proof.winner.name == "expert"
-    barred = next(arm for arm in proof.arms if arm.name == "trial 7")
-    assert "made while the first step was slow" in barred.reasons[0]
-
-
 def test_equal_settings_are_one_arm_under_the_first_name(prove):
     arms = {"baseline": BASE, "expert": BASE, "trial 0": BASE, "trial 3": FAST}
     proof, trials, _ = prove(arms=arms, speedups={"trial 3": 1.2})

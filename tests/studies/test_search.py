@@ -211,15 +211,6 @@ def test_settings_that_break_a_limit_are_never_the_best(replay, on_disk, rows):
     assert over and all(t.user_attrs["constraints"] == [0.05] for t in over)
 
 
-def test_settings_whose_pace_is_not_known_are_never_the_best_but_for_the_baseline(replay):
-    known = {"pace_known": lambda settings: settings.num_workers not in (0, 2)}
-    session = replay(rate, budget_s=1e6, in_memory=True, **known)
-    session.searched(n_trials=20)
-    tried = [settings.num_workers for settings in session.runner.ran]
-    best = [settings.num_workers for settings in session.search.best(20).values()]
-    assert 2 in tried and 2 not in best and 0 in best
-
-
 @pytest.mark.parametrize("times", [3.0, 6.0])
 def test_what_is_over_a_limit_stops_no_trial_within_it(replay, times):
     """Neither by racing nor within the warm-up, however many times as fast it is."""

@@ -31,7 +31,7 @@ ODD = {
     "gpu-shared": replace(QUIET, gpu={"gpu_other_processes": 2.0, "gpu_other_bytes": 3.0 * 2**30}),
     "clocks-throttled": replace(QUIET, gpu={"gpu_throttle_share": 0.5}),
     "gpu-unwatched": replace(QUIET, peak_device_bytes=MIB),
-    "window-too-short": replace(queue(4, 2, steps=1), pace_known=False),
+    "window-too-short": queue(4, 2, steps=1),
     "short-dataset": replace(QUIET, epochs_in_blocks=True, n_epoch_steps=10),
     "epoch-start-unknown": replace(QUIET, epoch_start_s=50.0, epoch_start_known=False),
     "not-settled": replace(QUIET, settled=False),
@@ -125,11 +125,14 @@ def test_every_limit_that_the_gpu_watch_knows_has_its_cause():
 @pytest.mark.parametrize(
     ("measurement", "n_prefetched", "said"),
     [
-        (replace(queue(4, 3, 2, steps=1), pace_known=False), 4, True),  # it served the window
-        (queue(1, 2, 4, steps=1), 4, False),  # it was emptied before
+        (queue(4, 3, 2, steps=1), 4, True),  # three steps out of a queue of four
+        (queue(4, 2, 2, steps=2), 4, True),  # six: fewer than four for each of two workers
+        (queue(4, 4, 4, steps=1), 4, False),  # its workers are idle
+        (queue(4, 4, 4, steps=3), 4, False),
         (queue(16, 12, 8, 3), 16, True),  # on its way down
         (queue(3, 8, 12, 16), 16, False),  # on its way up: the model binds
         (queue(16, 15, 16, 14), 16, False),  # at rest
+        (queue(None, None, steps=1), 4, True),  # a system whose queues have no size
         (queue(0, 0, steps=1), 0, False),  # no workers, no queue
         (replace(queue(4, 4, steps=1), epochs_in_blocks=True), 4, False),
     ],
