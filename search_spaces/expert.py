@@ -51,7 +51,7 @@ def _loading(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
     if "loader" not in here:
         return []
     advice: list[Advice] = []
-    workers = _workers(here, facts)
+    workers = None if facts.get("cores") is None else _workers(here, facts)
     if workers:
         text = f"num_workers={workers}, so that loading runs beside training "
         source = "(guide: enable asynchronous data loading)"
@@ -59,7 +59,7 @@ def _loading(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
         if facts.get("n_epoch_steps") and "steady_dataset" in here:
             text = "workers stay alive, so that no epoch starts them anew (torch.utils.data docs)"
             advice.append(("exact", {"persistent_workers": True}, text))
-    else:
+    elif workers is not None:
         text = "no loader workers: a batch takes less time than handing it to another process "
         advice.append(("exact", {"num_workers": 0}, text + "(torch.utils.data docs)"))
     if "cuda" in here:
@@ -74,7 +74,7 @@ def _workers(here: set[str], facts: Mapping[str, Any]) -> int:
     wall_s = facts.get("sample_wall_s")
     if wall_s is not None and samples * float(wall_s) < CHEAP_BATCH_S:
         return 0
-    wanted, cores = workers_rule(facts), int(facts.get("cores", 1))
+    wanted, cores = workers_rule(facts), int(facts["cores"])
     if "cpu" in here and wanted <= cores:
         wanted = max(1, cores // 2)  # they compute beside the training, on the same cores
     wanted = min(wanted, MOST_WORKERS)
@@ -121,8 +121,8 @@ def _optimizer(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
 
 
 def _threads(here: set[str], facts: Mapping[str, Any]) -> list[Advice]:
-    own, cores = facts.get("default_intraop_threads"), int(facts.get("cores", 1))
-    if own is None or own <= cores:
+    own, cores = facts.get("default_intraop_threads"), facts.get("cores")
+    if own is None or cores is None or own <= cores:
         return []
     text = f"{cores} threads: PyTorch's own {own} exceed what this container may use "
     return [("rounding", {"intraop_threads": cores}, text + "(CPU threading notes)")]

@@ -19,7 +19,7 @@ Settings that are each worth little alone may be worth something together, and t
 work, so that either can go but not both. So what is left when all that does not pay has gone is
 looked at once beside the whole, and if it is slower by more than the rounds' own noise, one of what
 has gone is put back: the likeliest with which it is not. What is left then is an arm of the confirm
-rounds beside the whole it comes from, and wins if it is not proven slower (studies/confirm.py).
+rounds beside the whole it comes from, and wins unless it is expected to lose (studies/confirm.py).
 That is why this stage comes before the proof: what is frozen is exactly what was proven, and one
 proof is enough. What a recorded table does not have is put back by nobody, and stays.
 
@@ -99,6 +99,12 @@ class Ablation:
     left: Settings
     contributions: tuple[Contribution, ...] = ()
     note: str = ""
+
+    @property
+    def dropped(self) -> frozenset[tuple[str, object]]:
+        """Settings, each with its value, of which the rounds have shown nothing."""
+        names = [name for c in self.contributions if not c.kept for name in c.settings]
+        return frozenset((name, getattr(self.whole, name)) for name in names)
 
 
 @dataclass

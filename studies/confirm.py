@@ -50,7 +50,7 @@ class Confirmed:
         failed: Arms that ended well in no round; they have no rate to be compared by. Those that
             were refused before the rounds, or for which no time was left, have no trials either.
         n_wanted: So many arms were to be compared with the baseline, had there been time for all.
-        left: The settings that the ablation has left, if it took any apart.
+        dropped: Settings, each with its value, of which the ablation's rounds have shown nothing.
     """
 
     arms: list[Arm]
@@ -58,7 +58,7 @@ class Confirmed:
     capped: bool = False
     failed: tuple[Arm, ...] = ()
     n_wanted: int = 0
-    left: Settings | None = None
+    dropped: frozenset[tuple[str, object]] = frozenset()
 
     @property
     def uncompared(self) -> str:
@@ -105,17 +105,18 @@ class Confirmed:
     def as_good(self, arm: Arm, best: Arm) -> bool:
         """Whether the arm took part as long as the best one, and is expected to lose little to it.
 
-        It is the mean of what it may lose, where losses are normal, as likely as gains, and of the
-        order of `USUAL`, or `SELDOM`: what the rounds say, the less of it the wider they scatter.
-        The best one of several is ahead of the others by luck, too.
+        It is the mean of what it may lose, where each setting in which they differ brings `USUAL`
+        or takes it, or `SELDOM`, as a normal variable: what the rounds say, the less of it the
+        wider they scatter. The best one of several is ahead of the others by luck, too.
         """
         logs = [math.log(ratio) for ratio in best.ratios(arm)]
         if not logs or len(arm.rates()) < len(best.rates()) or arm.over(best).high < 1:
             return False
         doubt = statistics.variance(logs) / len(logs) if len(logs) > 1 else 0.0
-        is_left = self.left is not None and arm.settings.key() == self.left.key()
-        order = SELDOM if is_left else USUAL
-        return statistics.fmean(logs) * order**2 / (order**2 + doubt) <= math.log1p(NARROW)
+        own = best.settings.to_dict()
+        other = differing(best.settings, arm.settings)
+        usual = sum((SELDOM if (n, own[n]) in self.dropped else USUAL) ** 2 for n in other)
+        return statistics.fmean(logs) * usual / (usual + doubt) <= math.log1p(NARROW)
 
     @property
     def found_better(self) -> bool:

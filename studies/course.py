@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
-from studies.ablate import Ablation
+from studies.ablate import Ablation, differing
 from studies.again import ARM, SEARCHED, Again, TooLong, still_refused
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
@@ -293,7 +293,7 @@ class Course:
         """The search's own speedup of the best that was tried, and whose that is if another's."""
         tried, of = proof.best_tried, ""
         ratio = self._ratio(tried.settings, base)
-        if not ratio and ablation is not None:
+        if not ratio and ablation is not None and _is_part(tried.settings, ablation.whole, base):
             ratio = self._ratio(ablation.whole, base)  # what is left of it was never a trial
             of = next(iter(self._search.best(1)), "")
         return (None, "") if not ratio or tried is proof.baseline else (ratio, of)
@@ -319,3 +319,8 @@ def _waits(share: float | None, diagnosis: Diagnosis | None) -> float:
     if diagnosis is not None and diagnosis.stall_share is not None:
         return diagnosis.stall_share
     return 1.0 if share is None else share
+
+
+def _is_part(settings: Settings, whole: Settings, base: Settings) -> bool:
+    """Whether each of their changes is one of the whole's."""
+    return all(getattr(settings, n) == getattr(whole, n) for n in differing(settings, base))

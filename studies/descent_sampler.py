@@ -6,9 +6,9 @@
 The descent is the one that tune.py searches with (studies/descent.py), on knobs of any name. There
 it is asked by a search that knows the clock and the machine as well; here Optuna asks.
 
-Nothing is kept between two trials. What has been walked follows from the study's trials alone: the
-walk is repeated as far as its proposals are known, and the first that is not is the next trial. So
-nothing has to be done for a study that goes on, for other trials in it (enqueued ones, another
+Nothing of the walk is kept between two trials. What has been walked follows from the study's trials
+alone: the walk is repeated as far as its proposals are known, and the first that is not is the next
+trial. So nothing has to be done for a study that goes on, for other trials in it (enqueued ones, another
 sampler's), for several threads, or for several processes on one storage. What was tried ahead of
 the others' results is asked again of what they made the best. Only who ask at the very same time
 may be given the same.
@@ -21,7 +21,12 @@ from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.samplers import BaseSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -49,7 +54,7 @@ class DescentSampler(BaseSampler):
             waits for data, if the objective sets the attribute `data_wait_share`; if it does not,
             they are knobs as any other.
         then: Who proposes when each value has had its turn; None for TPE as tune.py has it.
-        seed: That TPE's.
+        seed: That TPE's; None for another one each time, as several processes on one study need.
     """
 
     def __init__(
@@ -59,7 +64,7 @@ class DescentSampler(BaseSampler):
         order: Sequence[str] = (),
         loader: Sequence[str] = LOADER,
         then: BaseSampler | None = None,
-        seed: int | None = 0,
+        seed: int | None = None,
     ) -> None:
         self._baseline = dict(baseline or {})
         self._starts = [self._baseline]
@@ -68,6 +73,7 @@ class DescentSampler(BaseSampler):
         self._order = list(order)
         self._loader = loader
         self._then = make("tpe", seed) if then is None else then
+        self._was_asked = False
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -82,7 +88,7 @@ class DescentSampler(BaseSampler):
         others = _others(study, trial)
         if not others:
             return {}
-        values = self._next(others, study.direction)
+        values = self._next(others, study.direction, search_space)
         if values is None:
             space = self._then.infer_relative_search_space(study, trial)
             values = self._then.sample_relative(study, trial, space)
@@ -100,7 +106,7 @@ class DescentSampler(BaseSampler):
             if isinstance(param_distribution, CategoricalDistribution):
                 return _chosen(self._baseline, param_name, param_distribution.choices)
             if param_name in self._baseline:
-                return self._baseline[param_name]
+                return _in_range(self._baseline[param_name], param_name, param_distribution)
         return self._then.sample_independent(study, trial, param_name, param_distribution)
 
     def reseed_rng(self) -> None:
@@ -108,7 +114,13 @@ class DescentSampler(BaseSampler):
         self._then.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """As the other sampler does."""
+        """As the other sampler does, with another seed in a study that has trials already.
+
+        With its own it would draw again what an earlier session, or another process, has drawn.
+        """
+        if not self._was_asked and _others(study, trial):
+            self._then.reseed_rng()
+        self._was_asked = True
         self._then.before_trial(study, trial)
 
     def after_trial(
@@ -122,12 +134,17 @@ class DescentSampler(BaseSampler):
         self._then.after_trial(study, trial, state, values)
 
     def _next(
-        self, trials: Sequence[FrozenTrial], direction: StudyDirection
+        self,
+        trials: Sequence[FrozenTrial],
+        direction: StudyDirection,
+        knobs: Mapping[str, BaseDistribution],
     ) -> dict[str, Any] | None:
         """The next point's values by name; None where descent has nothing (more) to propose."""
         space = _Seen(trials, self._baseline, self._order)
         for start in self._starts:
             if not space.trials_at(values := {**start, **vars(space.point(start))}):
+                for name in knobs.keys() & start.keys():
+                    _in_range(start[name], name, knobs[name])
                 return values
         sign = -1 if direction == StudyDirection.MINIMIZE else 1
         descent: Descent[SimpleNamespace] | None = None
@@ -237,4 +254,21 @@ def _chosen(values: Mapping[str, Any], name: str, choices: Sequence[Any]) -> Any
     value = values.get(name, choices[0])
     if value not in choices:
         raise ValueError(f"{name} is to be {value!r}; its choices are {tuple(choices)}, give one")
+    return value
+
+
+def _in_range(value: Any, name: str, knob: BaseDistribution) -> Any:
+    """The value that is given for a number.
+
+    Raises:
+        ValueError: Its range does not have it: Optuna would draw another one without a word.
+    """
+    if isinstance(knob, IntDistribution | FloatDistribution):
+        n_steps = (value - knob.low) / knob.step if knob.step else 0.0
+        if not knob.low <= value <= knob.high or abs(n_steps - round(n_steps)) > 1e-8:
+            step = f" in steps of {knob.step}" if knob.step else ""
+            raise ValueError(
+                f"{name} is to be {value!r}; its range is {knob.low} to {knob.high}{step}, give "
+                "one in it"
+            )
     return value

@@ -37,9 +37,6 @@ PROVE = 0.5
 CONFIRM = 0.3
 """Share of it kept for numerics and rounds while the best is taken apart."""
 
-AMONG = 100
-"""So many of the search's trials, the best ones, say which of the best one's changes pay."""
-
 LEFT_OUT = "left out of the proof: they ran out of time in the search, and it would go to them"
 
 LIKELIEST = "the likeliest change"
@@ -141,17 +138,16 @@ class Prover:
                     arms[LIKELIEST] = likely
         power = self._power(best.get(whole, base), base, noise)
         proof = self._proven(rounds, arms, first, power, self._sides_s())
-        return replace(proof, left=ablation.left if ablation and ablation.contributions else None)
+        return replace(proof, dropped=ablation.dropped if ablation else frozenset())
 
     def _telling(
         self, best: Settings, base: Settings, likely: Sequence[str], noise: Noise
     ) -> tuple[str, ...]:
         """Those of the best one's changes for which the search's trials speak."""
         level = self._search.value_of(base)
-        values = {s: self._search.value_of(s) for s in self._search.best(AMONG).values()}
         gains = [
             (settings, self._lab.sign * math.log(value / level))
-            for settings, value in values.items()
+            for settings, value in self._search.measured()
             if value and level
         ]
         return telling(best, base, gains, noise.between_processes[0], likely)

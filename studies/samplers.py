@@ -125,5 +125,7 @@ class _BruteForce(optuna.samplers.BruteForceSampler):
         values: Sequence[float] | None,
     ) -> None:
         """Stop a study that is optimized after the last point, and leave any other to itself."""
+        if not trial.params:  # it failed before it asked: Optuna would take it for the last point
+            return
         with suppress(RuntimeError):
             super().after_trial(study, trial, state, values)

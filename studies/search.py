@@ -146,6 +146,11 @@ class Search:
                 break
         return found
 
+    def measured(self) -> list[tuple[Settings, float]]:
+        """All that was measured within the limits, stopped trials too, each with its value."""
+        told = (t for t in self._ledger.trials if t.value is not None and allowed(t))
+        return [(Settings.from_dict(t.user_attrs["settings"]), self._value(t)) for t in told]
+
     def value_of(self, settings: Settings) -> float | None:
         """The search's own value of these settings, None if they were not measured."""
         known = (t for t in self._ledger.of(settings) if t.value is not None)

@@ -18,14 +18,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hotlap.settings import Settings
+from hotlap.settings import NEEDS_WORKERS, Settings
 from studies.ablate import differing
 
 LEAST_SPREAD = 0.005
 """Processes differ by so much at the least, as a logarithm; of two repeats none may be seen."""
-
-Change = tuple[str, object]
-"""A setting's name, and its value that is not the baseline's."""
 
 
 def telling(
@@ -42,32 +39,42 @@ def telling(
     Args:
         best: The settings in question.
         baseline: What the others are put back to.
-        trials: Settings that ended ok, `best` among them, and how much better than the baseline
-            each was, as a logarithm.
+        trials: Settings that were measured, `best` among them, and how much better than the
+            baseline each was, as a logarithm.
         spread: By how much processes with the same settings differ, one standard deviation, as a
             logarithm.
         likely: Names of settings, the most likely to pay first: of changes that were always made
             together the first of them counts.
     """
     order = {name: i for i, name in enumerate(likely)}
-    made = [_changes(settings, baseline) for settings, _ in trials]
-    own = sorted(_changes(best, baseline), key=lambda c: order.get(c[0], len(order)))
+    own = sorted(differing(best, baseline), key=lambda name: order.get(name, len(order)))
     if not trials:
-        return tuple(name for name, _ in own[:1])
-    others = {change: None for changes in made for change in changes if change not in own}
-    columns = [*own, *others]
-    x = np.array([[change in changes for change in columns] for changes in made], dtype=float)
+        return tuple(own[:1])
+    made = [_changes(settings, baseline, best) for settings, _ in trials]
+    columns: list[object] = [*own, *{c: None for of in made for c in of if c not in own}]
+    x = np.array([[column in of for column in columns] for of in made], dtype=float)
     y = np.array([gain for _, gain in trials])
     least = 2 * math.log(max(2, len(columns))) * max(spread, LEAST_SPREAD) ** 2
     gains = _explained(x, y, least)
-    found = tuple(own[i][0] for i, gain in gains.items() if i < len(own) and gain > 0)
-    # Where none stands out: the one after which trials were best.
-    means = [float(y[x[:, i] > 0].mean()) for i in range(len(own))]
-    return found or tuple(own[i][0] for i in range(len(own)) if means[i] == max(means))[:1]
+    found = [own[i] for i, gain in gains.items() if i < len(own) and gain > 0]
+    if not found:  # none stands out: the one after which trials were best
+        means = [float(y[x[:, i] > 0].mean()) for i in range(len(own))]
+        found = [own[i] for i in range(len(own)) if means[i] == max(means)][:1]
+    if "num_workers" in own and not set(NEEDS_WORKERS).isdisjoint(found):
+        found.insert(0, "num_workers")  # without them the others mean nothing
+    return tuple(dict.fromkeys(found))
 
 
-def _changes(settings: Settings, baseline: Settings) -> list[Change]:
-    return [(name, getattr(settings, name)) for name in differing(settings, baseline)]
+def _changes(settings: Settings, baseline: Settings, best: Settings) -> list[object]:
+    """What a trial has changed: names, and for values that are not the best one's these as well.
+
+    So all its values of a knob speak for it together, and each tells by how much it is another.
+    """
+    found: list[object] = []
+    for name in differing(settings, baseline):
+        value = getattr(settings, name)
+        found += [name] if value == getattr(best, name) else [name, (name, value)]
+    return found
 
 
 def _explained(x: NDArray[np.float64], y: NDArray[np.float64], least: float) -> dict[int, float]:

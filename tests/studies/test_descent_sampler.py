@@ -199,3 +199,23 @@ def test_the_pages_example_finds_what_is_best_there(capsys):
     assert capsys.readouterr().out == f"{best}\n"
     states = [trial.state for trial in scope["study"].trials]
     assert states.count(TrialState.PRUNED) > 0 and len(states) == 15
+
+
+@pytest.mark.parametrize("given", [{"expert": {"n": 7}}, {"baseline": {"n": 1}}])
+def test_a_number_that_its_range_does_not_hold_is_an_error(given):
+    study = study_of(DescentSampler(**given))
+    with pytest.raises(ValueError, match="n is to be .; its range is 2 to 16 in steps of 2"):
+        study.optimize(lambda trial: trial.suggest_int("n", 2, 16, step=2), n_trials=3)
+
+
+def test_whoever_joins_a_study_draws_other_numbers():
+    storage = optuna.storages.InMemoryStorage()
+    first = study_of(DescentSampler(seed=1), storage=storage, study_name="shared")
+    first.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    drawn = []
+    for _ in range(2):
+        joined = optuna.load_study(
+            study_name="shared", storage=storage, sampler=DescentSampler(seed=1)
+        )
+        drawn.append(joined.ask().suggest_float("x", 0, 1))
+    assert drawn[0] != drawn[1]

@@ -42,6 +42,18 @@ def test_a_change_that_does_harm_goes_though_it_tells_much():
     assert "pin_memory" not in telling(WHOLE, BASE, slow, 0.02)
 
 
+def test_values_of_one_knob_speak_for_it_together_and_not_for_what_was_always_beside_it():
+    def workers(n):
+        return Settings(num_workers=n, persistent_workers=True, pin_memory=True)
+
+    climbed = [(BASE, 0.0), (workers(1), 0.6), (workers(2), 0.9), (workers(4), 1.1)]
+    for likely in (["num_workers"], ["persistent_workers"], ["pin_memory", "persistent_workers"]):
+        told = telling(workers(4), BASE, climbed, 0.09, likely)
+        assert told[0] in ("num_workers", "pin_memory")
+        assert "num_workers" in told or "persistent_workers" not in told
+    assert telling(workers(4), BASE, climbed, 0.09, ["num_workers"]) == ("num_workers",)
+
+
 def test_without_trials_it_is_the_likeliest():
     assert telling(WHOLE, BASE, [], 0.1, ["pin_memory"]) == ("pin_memory",)
 
