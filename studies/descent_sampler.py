@@ -8,10 +8,10 @@ it is asked by a search that knows the clock and the machine as well; here Optun
 
 Nothing of the walk is kept between two trials. What has been walked follows from the study's trials
 alone: the walk is repeated as far as its proposals are known, and the first that is not is the next
-trial. So nothing has to be done for a study that goes on, for other trials in it (enqueued ones, another
-sampler's), for several threads, or for several processes on one storage. What was tried ahead of
-the others' results is asked again of what they made the best. Only who ask at the very same time
-may be given the same.
+trial. So nothing has to be done for a study that goes on, for other trials in it (enqueued ones,
+another sampler's), for several threads, or for several processes on one storage. What was tried
+ahead of the others' results is asked again of what they made the best. Only who ask at the very
+same time may be given the same.
 """
 
 from __future__ import annotations
