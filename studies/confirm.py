@@ -105,18 +105,19 @@ class Confirmed:
     def as_good(self, arm: Arm, best: Arm) -> bool:
         """Whether the arm took part as long as the best one, and is expected to lose little to it.
 
-        It is the mean of what it may lose, where each setting in which they differ brings `USUAL`
-        or takes it, or `SELDOM`, as a normal variable: what the rounds say, the less of it the
-        wider they scatter. The best one of several is ahead of the others by luck, too.
+        What the best one has beside it is taken to bring something of the order of `USUAL`, or of
+        `SELDOM` where the ablation has dropped all of that; few settings bring anything, so their
+        number does not count. The mean of such a normal variable is what the rounds say, the less
+        of it the wider they scatter. The best one of several is ahead of the others by luck, too.
         """
         logs = [math.log(ratio) for ratio in best.ratios(arm)]
         if not logs or len(arm.rates()) < len(best.rates()) or arm.over(best).high < 1:
             return False
         doubt = statistics.variance(logs) / len(logs) if len(logs) > 1 else 0.0
-        own = best.settings.to_dict()
-        other = differing(best.settings, arm.settings)
-        usual = sum((SELDOM if (n, own[n]) in self.dropped else USUAL) ** 2 for n in other)
-        return statistics.fmean(logs) * usual / (usual + doubt) <= math.log1p(NARROW)
+        more = _changes(best, self.baseline) - _changes(arm, self.baseline)
+        is_dropped = all((name, getattr(best.settings, name)) in self.dropped for name in more)
+        order = SELDOM if is_dropped else USUAL
+        return statistics.fmean(logs) * order**2 / (order**2 + doubt) <= math.log1p(NARROW)
 
     @property
     def found_better(self) -> bool:
