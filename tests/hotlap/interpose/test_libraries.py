@@ -95,7 +95,10 @@ def test_a_library_s_losses_are_the_plain_script_s(runs, scripts, text):
     assert plain.returncode == ours.returncode == 0, plain.stderr + ours.stderr
     whole = losses(plain.stdout)
     assert len(whole) >= 2 * (9 + 3)
-    assert losses(ours.stdout) == whole and "hotlap: " not in ours.stderr
+    assert losses(ours.stdout) == whole
+    # Lightning has both of its loaders open at once, and workers are not kept then.
+    said = [line for line in ours.stderr.splitlines() if line.startswith("hotlap: ")]
+    assert all("persistent_workers was not in force" in line for line in said), said
     trial = scripts.run(target=str(script), window=ENDLESS, timeout_s=250)
     assert trial.outcome in ("ok", "invalid"), trial.traceback  # too short for a rate, perhaps
     assert losses((trial.folder / "worker.log").read_text()) == whole
