@@ -1,6 +1,6 @@
 """How a search goes: probe, search, confirm; racing; what is kept of it."""
 
-from studies.ablate import Ablation, Contribution, ablate
+from studies.ablate import Ablation, ablate
 from studies.anchor import Anchor
 from studies.arm import Arm
 from studies.bank import Bank
@@ -19,6 +19,7 @@ from studies.freezing import freeze, proven_before
 from studies.gate import Gate, affordable_steps
 from studies.goal import Goal
 from studies.growth import Growth, Limits, growths
+from studies.keeping import Contribution
 from studies.lab import Lab
 from studies.ledger import Ledger, study_name
 from studies.noise import Noise, Repeat

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from hotlap.errors import StudyFailed
 from hotlap.settings import Settings
-from studies.ablate import differing
 from studies.arm import Arm
+from studies.changes import differing
 from studies.doubt import more_time
 from studies.noise import LEAST_ROUNDS
 from studies.power import Power

@@ -17,11 +17,12 @@ from dataclasses import replace
 
 from hotlap.measurement import Measurement
 from hotlap.settings import Settings
-from studies.ablate import Ablation, differing
+from studies.ablate import Ablation
 from studies.again import ARM, SEARCHED, Again, TooLong, still_refused
 from studies.anchor import EVERY_SHARE, EVERY_TRIALS, Anchor
 from studies.arm import Arm
 from studies.budget import Budget
+from studies.changes import differing
 from studies.confirm import Confirmed
 from studies.descent import Descent
 from studies.diagnosis import DIAGNOSIS_SHARE, Diagnosis, diagnose

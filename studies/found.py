@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hotlap.settings import Settings
-from studies.ablate import Ablation, Contribution, differing
+from studies.ablate import Ablation
+from studies.changes import differing
 from studies.confirm import Confirmed
 from studies.diagnosis import Diagnosis
 from studies.entry import Entry
 from studies.growth import Growth
+from studies.keeping import Contribution
 from studies.noise import Noise, Repeat
 from studies.protocols import Trial
 

@@ -12,7 +12,7 @@ from hotlap.errors import FrozenFileError
 from hotlap.measurement import Ratio
 from hotlap.settings import Settings
 from hotlap.spoken import interval
-from studies.ablate import differing
+from studies.changes import differing
 from studies.confirm import Confirmed
 from studies.disproof import disproof, is_whole, stays
 from studies.evidence import Evidence

@@ -17,7 +17,7 @@ from dataclasses import replace
 from optuna.trial import FrozenTrial, TrialState
 
 from hotlap.settings import Settings
-from studies.ablate import differing
+from studies.changes import differing
 from studies.lab import Lab
 
 DEAR = ("compile_mode", "multiprocessing_context")

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 from hotlap.settings import Settings
 from runners.protocol import Run
-from studies.ablate import UNSEEN, Ablation, ablate, differing, without
+from studies.ablate import UNSEEN, Ablation, ablate
 from studies.arm import Arm
 from studies.budget import Budget
+from studies.changes import differing, without
 from studies.confirm import Confirmed, affordable, confirm, distinct
 from studies.descent import Descent
 from studies.diagnosis import DIAGNOSIS_SHARE, SIDES_TRIALS

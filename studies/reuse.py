@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hotlap.settings import Settings
-from studies.ablate import differing
 from studies.bank import Bank
+from studies.changes import differing
 from studies.confirm import Confirmed
 from studies.disproof import disproof, stays
 from studies.durations import EAGER

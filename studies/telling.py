@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hotlap.settings import NEEDS_WORKERS, Settings
-from studies.ablate import differing
+from studies.changes import differing
 
 LEAST_SPREAD = 0.005
 """Processes differ by so much at the least, as a logarithm; of two repeats none may be seen."""

@@ -10,8 +10,8 @@ from hotlap.job import Job, Window
 from hotlap.settings import Settings
 from objectives import Throughput
 from studies import Budget, Lab, Rounds, ablate
-from studies.ablate import differing, without
 from studies.arm import log_interval, shared_error
+from studies.changes import differing, without
 
 BASE = Settings()
 WHOLE = Settings(
